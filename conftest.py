@@ -45,7 +45,7 @@ LONGEST = (
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts the longest files first, so that several processes end together, and tests marked `alone` last."""
+    """Puts the longest files first, so that all processes end at about the same time, and tests marked `alone` last."""
 
     def order(item: pytest.Item) -> tuple[bool, int]:
         path = item.nodeid.partition("::")[0]
@@ -56,6 +56,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Excludes all objects that exist now from garbage collection: after the imports they stay anyway."""
+    """Excludes all present objects from garbage collection: they come from imports and would never be collected."""
     garbage.settle()
     gc.enable()

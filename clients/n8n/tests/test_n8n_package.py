@@ -1,4 +1,6 @@
-"""The n8n package, packed by npm and loaded by n8n's own loader; requests go to an address where nobody listens."""
+"""The n8n package, packed by npm and loaded by n8n's own loader. Its requests go to an address where no server
+listens.
+"""
 
 import json
 from collections.abc import Iterator

@@ -63,7 +63,7 @@ def test_the_installed_package_verifies_webhooks_and_says_what_is_missing(projec
 def test_the_types_of_the_installed_package_permit_proper_use_and_refuse_mistakes(
     project: Path, folder: Path
 ) -> None:
-    """Each `@ts-expect-error` without an error is itself an error."""
+    """The TypeScript compiler reports each `@ts-expect-error` that has no error to expect."""
     (project / "usage.ts").write_text((folder / "tests" / "usage.ts").read_text())
     types = folder.resolve() / "node_modules" / "@types"
     options = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2023", "--types", "node"]

@@ -1,4 +1,6 @@
-"""Writes the generated modules of clients/python and clients/node from the gateway's rows; needs no running stack."""
+"""Writes the generated modules of clients/python and clients/node from the gateway's endpoints. Needs no running
+stack.
+"""
 
 import subprocess
 import sys
@@ -40,7 +42,7 @@ def current() -> dict[Path, str]:
 
 
 def main() -> int:
-    """Writes what has changed, and removes modules of groups that no longer exist."""
+    """Writes the modules that have changed, and removes modules of groups that no longer exist."""
     new, old = generated(), current()
     for path in sorted(old.keys() - new.keys()):
         path.unlink()

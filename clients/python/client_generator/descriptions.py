@@ -1,4 +1,4 @@
-"""Reads the operations of the API's description into what the client's methods need. Pure."""
+"""Turns the operations of the API's description into the methods of the client. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Method:
-    """One way to call an operation: one method of the client."""
+    """A method of the client: one way to call an operation."""
 
     #: As the description writes it: `schedulePosts`.
     json_name: str
@@ -79,7 +79,9 @@ def methods_of(description: dict[str, Any]) -> list[Method]:
 
 
 def is_left_out(operation: dict[str, Any]) -> bool:
-    """Whether the client has no generated method: pages for browsers, calls of platforms, and files."""
+    """Whether the client has no generated method for the operation: a page for browsers, a call of a platform, or a
+    file.
+    """
     return _answer(operation) is None or "multipart/form-data" in _contents(operation)
 
 

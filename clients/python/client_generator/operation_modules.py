@@ -1,4 +1,4 @@
-"""The text of posthaste/operations: a module per tag with its methods, sync and async. Pure.
+"""Makes the text of posthaste/operations: a module for each tag with its methods, sync and async. Pure.
 
 ruff formats the text afterwards and removes imports that a module does not need.
 """
@@ -81,7 +81,7 @@ def _method(method: Method, *, is_async: bool) -> str:
 
 
 def _iterator(method: Method, *, is_async: bool) -> str:
-    """Returns the method that goes through all pages of a list."""
+    """Returns the method that yields the entries of all pages of a list."""
     kind = "AsyncIterator" if is_async else "Iterator"
     name = "iterate_" + method.name.removeprefix("list_")
     about = (

@@ -1,4 +1,4 @@
-"""The text of posthaste/records.py (answers), inputs.py (parts of requests) and error_codes.py. Pure.
+"""Makes the text of posthaste/records.py (answers), inputs.py (parts of requests) and error_codes.py. Pure.
 
 ruff formats the text afterwards.
 """
@@ -30,7 +30,7 @@ def records_module(names: Iterable[str], components: dict[str, Schema]) -> str:
 
 
 def inputs_module(names: Iterable[str], components: dict[str, Schema]) -> str:
-    """Returns a module with a TypedDict for each component: callers pass plain dicts."""
+    """Returns a module with a TypedDict for each component, because callers pass plain dicts."""
     classes = [_typed_dict(name, components[name]) for name in names]
     optional = any("NotRequired[" in text for text in classes)
     return "\n\n".join(
@@ -68,7 +68,7 @@ def _comment(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Returns the lines of a text of the description, with None in place of null."""
+    """Returns the lines of a text of the description. Replaces null by None."""
     return wrap(re.sub(r"\bnull\b", "None", " ".join(text.split())), _WIDTH)
 
 

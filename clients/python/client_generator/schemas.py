@@ -1,4 +1,4 @@
-"""Python types for the JSON Schemas of the API's description. Pure."""
+"""Turns the JSON Schemas of the API's description into Python types. Pure."""
 
 import keyword
 import re
@@ -12,7 +12,7 @@ _SIMPLE = {"integer": "int", "number": "float", "boolean": "bool", "null": "None
 
 
 def python_name(json_name: str) -> str:
-    """Returns the name of a field, argument or method in snake case, and not a keyword."""
+    """Returns the name of a field, argument or method in snake case, changed if it is a keyword."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", json_name).lower()
     name = re.sub(r"\W", "_", words)
     return f"{name}_" if keyword.iskeyword(name) else name
@@ -25,7 +25,7 @@ def referenced(schema: Schema) -> str | None:
 
 
 def answer_type(schema: Schema, prefix: str = "") -> str:
-    """Returns the type of a value in an answer. prefix: stands before the names of records."""
+    """Returns the type of a value in an answer. `prefix` is put before the names of records."""
     return _type(schema, prefix, is_input=False)
 
 

@@ -1,7 +1,8 @@
-"""The text of the generated modules of clients/node: types of answers, bodies and events, a method per operation. Pure.
+"""Makes the text of the generated modules of clients/node: types of answers, bodies and events, and a method for each
+operation. Pure.
 
-Names stay those of the API, so that its guides hold: operationIds for methods, JSON names for fields. Answers are JSON
-as it came: their times are text.
+Names are those of the API, as in its guides: operationIds for methods, JSON names for fields. Answers are the JSON
+unchanged, so their times are texts.
 """
 
 import json
@@ -21,7 +22,7 @@ _SIMPLE = {"integer": "number", "number": "number", "boolean": "boolean", "null"
 
 
 def records_module(names: Iterable[str], components: dict[str, Schema]) -> str:
-    """src/records.ts: an interface for each component of answers."""
+    """Returns src/records.ts: an interface for each component of answers."""
     return _module(
         "The records of answers, as JSON. Times are text in RFC 3339. A newer server may add fields and values.",
         (_interface(name, components[name], is_input=False) for name in names),
@@ -29,7 +30,7 @@ def records_module(names: Iterable[str], components: dict[str, Schema]) -> str:
 
 
 def inputs_module(names: Iterable[str], components: dict[str, Schema]) -> str:
-    """src/inputs.ts: an interface for each component of requests."""
+    """Returns src/inputs.ts: an interface for each component of requests."""
     return _module(
         "The bodies of requests and their parts. Times may be text or a Date.",
         (_interface(name, components[name], is_input=True) for name in names),
@@ -37,9 +38,9 @@ def inputs_module(names: Iterable[str], components: dict[str, Schema]) -> str:
 
 
 def events_module(events: Mapping[str, str], answers: Collection[str], components: dict[str, Schema]) -> str:
-    """src/events.ts: what webhooks deliver.
+    """Returns src/events.ts: the types of the events that webhooks deliver.
 
-    events: the component of each event's body. answers: the components that records.ts has.
+    `events`: the component of each event's body. `answers`: the components that records.ts has.
     """
     bodies = list(dict.fromkeys(events.values()))
     own = [name for name in closure([components[name] for name in bodies], components) if name not in answers]
@@ -58,7 +59,7 @@ def events_module(events: Mapping[str, str], answers: Collection[str], component
 
 
 def codes_module(categories: Mapping[str, str]) -> str:
-    """src/error-codes.ts."""
+    """Returns src/error-codes.ts."""
     rows = "".join(f"  {code}: {_literal(category)},\n" for code, category in sorted(categories.items()))
     return _module(
         "The category of each error code, as GET /errors tells.",
@@ -67,7 +68,7 @@ def codes_module(categories: Mapping[str, str]) -> str:
 
 
 def operations_module(methods: Iterable[Method]) -> str:
-    """src/operations.ts: all operations, in the groups of the description."""
+    """Returns src/operations.ts: all operations, in the groups of the description."""
     texts = []
     for tag, group in groupby(methods, lambda method: method.tag):
         own = [text for method in group for text in _texts(method)]
@@ -225,7 +226,7 @@ def _plain_type(kind: str | None, schema: Schema, prefix: str, *, is_input: bool
 
 
 def _union(types: Iterable[str]) -> str:
-    """`A | B | null`, with null last; unknown if one of them is."""
+    """Returns `A | B | null`, with null last, or unknown if one of the types is unknown."""
     found = list(dict.fromkeys(types))
     if "unknown" in found:
         return "unknown"

@@ -1,4 +1,4 @@
-"""`AsyncPosthaste`: the API for asyncio. The same methods as `Posthaste`, to be awaited."""
+"""`AsyncPosthaste`: the API for asyncio, with the methods of `Posthaste` as coroutines."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class AsyncPosthaste(AsyncOperations):
         http: httpx2.AsyncClient | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """As `Posthaste` does. Raises PosthasteError."""
+        """Takes the arguments of `Posthaste`. Raises PosthasteError."""
         self._settings = settings_of(token, base_url, timeout_seconds, retries)
         self._owns_http = http is None
         self._http = http or httpx2.AsyncClient(follow_redirects=False)

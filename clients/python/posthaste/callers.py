@@ -1,4 +1,4 @@
-"""What the generated operations ask of a client."""
+"""The methods of a client that the generated operations call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Caller:
         raise NotImplementedError
 
     def _iterate(self, call: Call[Any], field: str) -> Iterator[Any]:
-        """Yields what `field` of each page holds. The next page is fetched when it is needed."""
+        """Yields the entries in `field` of each page. Fetches the next page when it is needed."""
         raise NotImplementedError
 
 
@@ -28,5 +28,5 @@ class AsyncCaller:
         raise NotImplementedError
 
     def _iterate(self, call: Call[Any], field: str) -> AsyncIterator[Any]:
-        """Yields what `field` of each page holds, as `Caller` does."""
+        """Yields the entries in `field` of each page, as `Caller` does."""
         raise NotImplementedError

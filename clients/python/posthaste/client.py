@@ -1,4 +1,4 @@
-"""`Posthaste`: the API for code that waits. A method per operation, from `posthaste.operations`."""
+"""`Posthaste`: the API for synchronous code. It has a method for each operation, from `posthaste.operations`."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Posthaste(Operations):
         http: httpx2.Client | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Without `token` and `base_url` they are POSTHASTE_TOKEN and POSTHASTE_URL. timeout_seconds: of one try.
+        """By default `token` and `base_url` are POSTHASTE_TOKEN and POSTHASTE_URL. `timeout_seconds` limits each try.
 
-        http: a client of your own, for example with a proxy; it stays open. Raises PosthasteError.
+        `http` is a client of your own, for example with a proxy. It stays open. Raises PosthasteError.
         """
         self._settings = settings_of(token, base_url, timeout_seconds, retries)
         self._owns_http = http is None
@@ -68,9 +68,10 @@ class Posthaste(Operations):
         in_parts: bool | None = None,
         on_progress: uploads.Progress | None = None,
     ) -> records.UploadedMedia:
-        """Upload a file: a path, bytes or an open file. Larger ones than 8 MiB go in parts, unless `in_parts` says.
+        """Upload a file: a path, bytes or an open file. By default a file of more than 8 MiB is sent in parts;
+        `in_parts` decides otherwise.
 
-        on_progress: called with the bytes sent so far and the size of the file.
+        `on_progress` is called with the number of bytes sent so far and the size of the file.
         """
         with uploads.opened(file, filename, mime_type) as source:
             return self._drive(

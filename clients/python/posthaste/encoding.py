@@ -1,4 +1,4 @@
-"""Records of answers from JSON, and JSON from the arguments of calls. Pure.
+"""Makes records from the JSON of answers, and JSON from the arguments of calls. Pure.
 
 Answers are read leniently: unknown fields are ignored and values of an enumeration are not checked, so that a newer
 server does not break an older client.
@@ -51,7 +51,7 @@ def encode(value: Any) -> Any:
 
 
 def encode_query(value: Any) -> str:
-    """Returns the text of a query's parameter."""
+    """Returns the text of a parameter in a query."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return timestamp(value) if isinstance(value, datetime) else str(value)
@@ -72,8 +72,9 @@ def parse_timestamp(text: str) -> datetime:
 
 
 class _Field(NamedTuple):
-    """One field of a record: its name in Python and in JSON, its type, whether every answer has it, and whether its
-    value is the JSON value itself, as most are."""
+    """One field of a record: its name in Python and in JSON, its type, whether every answer has it, and whether the
+    JSON value is used unchanged, as for most fields.
+    """
 
     name: str
     json_name: str
@@ -145,7 +146,7 @@ def _decode_record(record: Any, value: dict[str, Any], place: str) -> Any:
 
 
 def _decode_union(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
-    """Returns the first of several records whose required fields are all there."""
+    """Returns the first of several records whose required fields are all in the value."""
     candidates = [kind for kind in kinds if kind is not type(None)]
     records: list[Any] = [kind for kind in candidates if is_dataclass(kind)]
     if isinstance(value, dict) and records:

@@ -1,4 +1,5 @@
-"""The exceptions of this library: one family for each category of the API's errors, and those without an answer.
+"""The exceptions of this library: one class for each category of the API's errors, and those for calls without an
+answer.
 
 Every exception is a `PosthasteError`. An `ApiError` has the API's `code` and `request_id`; GET /errors lists the codes.
 """

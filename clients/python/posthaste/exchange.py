@@ -1,7 +1,8 @@
-"""What both clients do, without I/O: generators that yield each request to send and each pause, and return the result.
+"""The part that both clients share, without I/O: generators that yield each request to send and each pause, and return
+the result.
 
-The driver sends `Send` and answers with an `Answer` or a `Failure`; it sleeps for `Wait`. So the sync and the async
-client differ only in how they wait.
+The driver sends each `Send` and answers with an `Answer` or a `Failure`; for a `Wait` it sleeps. So the sync and the
+async client differ only in how they wait.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ T = TypeVar("T")
 
 
 class Content(Protocol):
-    """A body that is sent as it is read, again from its beginning for each try."""
+    """A body that is sent while it is read. Each try reads it again from its beginning."""
 
     @property
     def size_bytes(self) -> int: ...
@@ -77,7 +78,7 @@ Flow = Generator["Send | Wait", "Answer | Failure | None", T]
 
 @dataclass(frozen=True)
 class Settings:
-    """What all calls of a client have in common."""
+    """The settings that all calls of a client share."""
 
     root_url: str
     token: str | None = field(repr=False)
@@ -109,7 +110,9 @@ def settings_of(
 
 
 def exchange(call: Call[T], settings: Settings) -> Flow[T]:
-    """Sends a call until it has an answer to keep. Raises NoAnswer, ApiError, UnexpectedAnswer; ValueError."""
+    """Sends a call, and repeats it as the policy says. Returns the result. Raises NoAnswer, ApiError, UnexpectedAnswer,
+    ValueError.
+    """
     key = (call.idempotency_key or uuid.uuid4().hex) if call.keyed else None
     _check_key(key)
     request = _request(call, settings, key)
@@ -129,7 +132,7 @@ def exchange(call: Call[T], settings: Settings) -> Flow[T]:
 
 
 def _check_key(key: str | None) -> None:
-    """Raises what the API answers to an invalid key, for one that a header cannot carry: it would never arrive."""
+    """Raises the API's error for an invalid key if a header cannot carry the key: the call could not be sent."""
     if key is not None and not (key.isascii() and key.isprintable()):
         text = "The idempotency key must be printable ASCII characters."
         body = {"code": "INVALID_IDEMPOTENCY_KEY", "error": text}
@@ -137,7 +140,9 @@ def _check_key(key: str | None) -> None:
 
 
 def send(request: Send, retries: RetryPolicy, *, repeatable: bool, key: str | None = None) -> Flow[Answer]:
-    """Sends a request, and again as the policy says. Returns the last answer, whatever its status. Raises NoAnswer."""
+    """Sends a request, and repeats it as the policy says. Returns the last answer, whatever its status. Raises
+    NoAnswer.
+    """
     tries = 0
     while True:
         outcome = yield request
@@ -156,7 +161,7 @@ def send(request: Send, retries: RetryPolicy, *, repeatable: bool, key: str | No
 
 
 def error_body(answer: Answer) -> dict[str, Any] | None:
-    """Returns the API's error in an answer; None if it holds none, as when it is a proxy's page."""
+    """Returns the API's error in an answer. None if the answer has none, for example if it is a proxy's page."""
     if answer.status < 300:
         return None
     try:
@@ -169,7 +174,8 @@ def error_body(answer: Answer) -> dict[str, Any] | None:
 def path_of(template: str, **names: str) -> str:
     """Fills the placeholders of a path.
 
-    Raises ValueError for an empty id and for dots, which a URL would lose: the path would name another resource.
+    Raises ValueError for an empty id, and for the ids `.` and `..`: a URL would drop them, and the path would name
+    another resource.
     """
     for name, value in names.items():
         if not isinstance(value, str) or not value:

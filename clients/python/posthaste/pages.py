@@ -8,8 +8,9 @@ from posthaste.errors import UnexpectedAnswer
 
 
 def next_page(query: dict[str, Any], page: Any) -> dict[str, Any] | None:
-    """Returns the query of the page after this one; None after the last. Raises UnexpectedAnswer if the page after this
-    one would be the same again."""
+    """Returns the query of the page after this one; None after the last. Raises UnexpectedAnswer if that would be the
+    same page again.
+    """
     cursor = page.next_cursor
     if not cursor:
         return None

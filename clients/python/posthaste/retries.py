@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Failure:
-    """A call without an answer. reached_server: the request may have arrived, so that it may have taken effect."""
+    """A call without an answer. `reached_server`: the request may have arrived and may have taken effect."""
 
     reason: str
     reached_server: bool
@@ -54,10 +54,10 @@ def pause_before_retry(
     *,
     repeatable: bool,
 ) -> float | None:
-    """Returns the seconds to wait before the next try, or None if there is to be none.
+    """Returns the seconds to wait before the next try, or None if there should be none.
 
-    retries: repetitions so far. body: the error that the answer holds, or None if it is not one of the API's.
-    repeatable: whether a second execution would have no second effect.
+    `retries`: repetitions so far. `body`: the API's error in the answer, or None if there is none. `repeatable`:
+    whether a second execution would have no second effect.
     """
     if retries >= policy.max_retries:
         return None

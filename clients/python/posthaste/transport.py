@@ -1,4 +1,4 @@
-"""What both clients ask of httpx2: bodies, time limits, and what its exceptions mean for a call."""
+"""The use of httpx2 in both clients: bodies, time limits, and what its exceptions mean for a call."""
 
 from __future__ import annotations
 

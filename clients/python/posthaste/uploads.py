@@ -36,7 +36,7 @@ class UploadFailed(PosthasteError):
 
 @dataclass
 class Source:
-    """An open file and what is told about it."""
+    """An open file, with its name, type and size for the API."""
 
     file: BinaryIO
     size_bytes: int
@@ -106,7 +106,9 @@ def _in_parts(source: Source, settings: Settings, tell: Progress) -> Flow[record
 
 @dataclass
 class _Part:
-    """A section of a file. The storage gets the bytes alone: its addresses are signed without a content type."""
+    """A section of a file. The storage gets only its bytes, because the storage's addresses are signed without a
+    content type.
+    """
 
     source: Source
     start: int

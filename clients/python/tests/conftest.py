@@ -1,4 +1,4 @@
-"""A local server that misbehaves, and clients of it that do not really sleep."""
+"""A local server that misbehaves, and clients of it that only record their pauses."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +17,7 @@ def server() -> Iterator[MisbehavingServer]:
 
 @pytest.fixture
 def pauses() -> list[float]:
-    """The pauses that clients made, in seconds."""
+    """The pauses that clients would have made, in seconds."""
     return []
 
 

@@ -1,4 +1,4 @@
-"""Each command of `posthaste`: its help, what people see, what programs read, and its refusals."""
+"""Each command of `posthaste`: its help, its output for people and for programs, and its refusals."""
 
 import json
 import os

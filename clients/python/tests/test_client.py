@@ -1,4 +1,4 @@
-"""Requests, records, errors, lists and uploads, as a program sees them."""
+"""Requests, records, errors, lists and uploads, as a program that uses the client sees them."""
 
 import asyncio
 import io

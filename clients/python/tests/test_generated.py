@@ -1,4 +1,4 @@
-"""The generated modules are those of the API's description of today."""
+"""The generated modules agree with the API's present description."""
 
 import inspect
 from typing import Any

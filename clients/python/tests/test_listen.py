@@ -1,4 +1,6 @@
-"""`posthaste webhooks listen` hands every event to a program once acknowledged, whatever the link does."""
+"""`posthaste webhooks listen` hands every event to a program until it is acknowledged once, even if connections
+break.
+"""
 
 import hashlib
 import hmac
@@ -29,7 +31,7 @@ def logged(number: int) -> dict[str, Any]:
 
 
 def read(number: int) -> dict[str, Any]:
-    """A delivery with its content, which has letters that JSON may write in several ways."""
+    """Returns a delivery with its content, which has characters that JSON can write in several ways."""
     event = {
         "id": f"evt_{number}",
         "event": "post.published",
@@ -50,7 +52,7 @@ def read(number: int) -> dict[str, Any]:
 
 
 class Log:
-    """A server whose log grows with each look."""
+    """A server whose log has two more deliveries at each look, up to `size`."""
 
     def __init__(self, server: MisbehavingServer, size: int) -> None:
         self.size, self.looks, self.deleted = size, 0, False
@@ -103,7 +105,7 @@ def listen(
 
 
 def received(program: MisbehavingServer) -> list[str]:
-    """The events that the program got, each verified as a receiver does."""
+    """Returns the ids of the events that the program got, after verifying each as a receiver does."""
     return [webhooks.read_delivery(one.body, one.headers, SECRET).id for one in program.requests]
 
 

@@ -1,4 +1,4 @@
-"""`posthaste logs` lists requests, and with --follow shows each once, whatever the link does."""
+"""`posthaste logs` lists requests. With --follow it shows each request once, even if connections break."""
 
 import json
 from collections.abc import Callable
@@ -25,10 +25,12 @@ def entry(number: int) -> dict[str, Any]:
 
 
 class Log:
-    """A server whose log grows with each look, newest first and in pages, as the API has it."""
+    """A server whose log has two more entries at each look. It lists them newest first and in pages, as the API
+    does.
+    """
 
     def __init__(self, server: MisbehavingServer, *, first: int, size: int, late: int | None = None) -> None:
-        """late: the number of an entry that is listed one look after its turn."""
+        """`late` is the number of an entry that is listed one look later than its neighbours."""
         self.size, self.first, self.late, self.looks = size, first, late, 0
         self.asked: list[dict[str, list[str]]] = []
         server.routes["/api/v1/logs"] = self._look
@@ -62,7 +64,7 @@ def logs(server: MisbehavingServer, monkeypatch: pytest.MonkeyPatch) -> Callable
 
 
 def follow(logs: Callable[..., Result], *options: str) -> list[int]:
-    """The numbers of the requests that were shown, in their order."""
+    """Returns the numbers of the requests that the command showed, in order."""
     result = logs("--follow", "--every", "0.1", *options, json_first=True)
     assert result.exit_code == 0, result.output
     return [int(json.loads(line)["request_id"][4:]) for line in result.stdout.splitlines()]

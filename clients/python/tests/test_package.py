@@ -1,4 +1,4 @@
-"""The wheel: what it holds, what it needs, and a first post with nothing of the checkout on the path."""
+"""The wheel: its contents, its requirements, and a first post without the checkout on the path."""
 
 import shutil
 import site
@@ -17,7 +17,7 @@ FOLDER = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built by the project's own backend, from a copy, because setuptools writes beside the sources."""
+    """The wheel, built by the project's own backend from a copy, because setuptools writes beside the sources."""
     into = tmp_path_factory.mktemp("wheel")
     ignored = shutil.ignore_patterns("tests", "build", "*.egg-info", "__pycache__")
     shutil.copytree(FOLDER, into / "source", ignore=ignored)

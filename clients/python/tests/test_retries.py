@@ -1,4 +1,4 @@
-"""Calls are repeated when that is safe, with the same key, and for a bounded time."""
+"""Calls are repeated only when that is safe, with the same key, and for a limited time."""
 
 import asyncio
 import random

@@ -1,4 +1,6 @@
-"""Standard Webhooks: every shared vector, the foreign library beside ours, and mistakes of the calling code."""
+"""Standard Webhooks: every shared test vector, a comparison with the official library, and mistakes of the calling
+code.
+"""
 
 import json
 import time
@@ -22,12 +24,12 @@ BODY = json.dumps(
 
 
 def vectors(*names: str) -> list[Any]:
-    """Those with all of these fields."""
+    """Returns the test vectors that have all of these fields."""
     return [pytest.param(one, id=one["name"]) for one in VECTORS if all(name in one for name in names)]
 
 
 def signed(body: str = BODY, age_seconds: float = 0.0) -> dict[str, str]:
-    """The headers of a delivery, as the foreign library signs it now, or so long ago."""
+    """Returns the headers of a delivery that the official library signed `age_seconds` ago."""
     at = datetime.fromtimestamp(time.time() - age_seconds, UTC)
     signature = foreign.Webhook(SECRET).sign("evt_1", at, body)
     timestamp = str(int(at.timestamp()))

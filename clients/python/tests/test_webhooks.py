@@ -1,4 +1,6 @@
-"""The verifier: every shared vector, mistakes of the calling code, and what a verified body says."""
+"""The verifier of webhooks: every shared test vector, mistakes of the calling code, and the event in a verified
+body.
+"""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""Times as people write them, in their zone, also where clocks change."""
+"""Times as people write them, in their time zone, including those where clocks change."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo

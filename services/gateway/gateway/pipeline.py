@@ -193,7 +193,8 @@ def _answer(exchange: Exchange) -> Answer:
 
 
 def _note(exchange: Exchange, answer: Answer) -> None:
-    """Adds the request to the request log, if its token is known. Of endpoints with `is_logged` False adds only errors.
+    """Adds the request to the request log, if its token is known. If the endpoint's `is_logged` is False, adds only
+    errors.
 
     A tool's call over /mcp is added as a request of its own.
     """

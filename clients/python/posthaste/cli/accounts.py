@@ -31,7 +31,7 @@ def login(session: Session, email: str | None) -> None:
 
 
 def _session_token(client: Posthaste, email: str, password: str) -> str:
-    """Signs in; asks for a code only if the account needs one."""
+    """Signs in and returns the session's token. Asks for a code only if the account needs one."""
     try:
         return client.log_in(email=email, password=password).session_token
     except AuthenticationError as error:

@@ -16,13 +16,13 @@ class Credentials:
 
 
 def path() -> Path:
-    """$XDG_CONFIG_HOME/posthaste/credentials.json, by default below ~/.config."""
+    """Returns $XDG_CONFIG_HOME/posthaste/credentials.json, by default below ~/.config."""
     home = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(home) / "posthaste" / "credentials.json"
 
 
 def load() -> Credentials | None:
-    """Returns what `store` stored; None if there is nothing, or nothing that can be read."""
+    """Returns what `store` has stored. None if there is no file, or none that can be read."""
     try:
         told = json.loads(path().read_text("utf-8"))
         return Credentials(url=str(told["url"]), token=str(told["token"]))

@@ -1,4 +1,4 @@
-"""Repeats a look-up until there is something new, and goes on while the server is away."""
+"""Repeats a look-up until there is something new, even while the server is away."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from posthaste import LimitReached, NoAnswer, ServerError
 
 
 def follow(look: Callable[[], bool], every: float, reassurance: str) -> None:
-    """Calls `look` again `every` seconds after it has returned, until it returns True.
+    """Calls `look` again and again, `every` seconds after it has returned, until it returns True.
 
-    An outage, a restart of the server or a rate limit does not end it: it prints one line, with the reassurance, and
-    goes on. Other errors are raised.
+    An outage, a restart of the server or a rate limit does not end this: the function prints one line with
+    `reassurance` and continues. Other errors are raised.
     """
     is_cut = False
     while True:

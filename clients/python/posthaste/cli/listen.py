@@ -25,7 +25,7 @@ _RECEIVER_SECONDS = 30.0
 
 
 class LogFollower:
-    """Finds each delivery of a subscription once."""
+    """Finds each delivery of a subscription once, in the delivery log."""
 
     def __init__(self, client: Posthaste, webhook_id: str) -> None:
         self._client, self._webhook_id = client, webhook_id
@@ -33,13 +33,15 @@ class LogFollower:
         self._newest_at: datetime | None = None
 
     def skip_old(self) -> None:
-        """Ignores what the log holds already."""
+        """Ignores the deliveries that are in the log now."""
         first = self._client.list_deliveries(self._webhook_id, limit=100).deliveries
         self._newest_at = max((one.created_at for one in first), default=None)
         self.new()
 
     def new(self) -> list[records.Delivery]:
-        """Returns the deliveries since the last time, oldest first. After an exception the next call returns them."""
+        """Returns the deliveries since the last call, oldest first. If a call raises an exception, the next call
+        returns its deliveries.
+        """
         horizon = self._newest_at - _LATENESS if self._newest_at else None
         found = []
         for delivery in self._client.iterate_deliveries(self._webhook_id, limit=100):
@@ -54,7 +56,9 @@ class LogFollower:
 
 
 class Forwarder:
-    """Hands deliveries to the program, in their order, until it acknowledges them."""
+    """Hands deliveries to the program in their order. Repeats each until the program acknowledges it, up to a limit of
+    tries.
+    """
 
     def __init__(self, session: Session, webhook_id: str, url: str, http: httpx2.Client) -> None:
         self._session, self._webhook_id, self._url, self._http = session, webhook_id, url, http
@@ -66,7 +70,7 @@ class Forwarder:
         self._waiting += [(one, 0) for one in deliveries]
 
     def forward(self) -> None:
-        """Tries each waiting delivery. Raises the errors of the client; then no delivery is lost."""
+        """Tries each waiting delivery. Raises the errors of the client, and keeps the deliveries that still wait."""
         waiting, left = self._waiting, []
         try:
             while waiting:

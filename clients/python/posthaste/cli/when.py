@@ -20,7 +20,7 @@ class NotATime(ValueError):
 def parse(text: str, now: datetime, zone: tzinfo | None) -> datetime:
     """Returns the moment that a text means, with its time zone. Raises NotATime.
 
-    now: with a time zone. zone: in which days and clock times are meant; None: this machine's.
+    `now` has a time zone. `zone` is the one of the days and clock times in the text; None: this machine's.
     """
     words = " ".join(text.lower().split())
     ahead = _AHEAD.fullmatch(words)
@@ -71,7 +71,9 @@ def _at(day: datetime, clock: str, text: str) -> datetime:
 
 
 def _in_zone(local: datetime, zone: tzinfo | None) -> datetime:
-    """The moment of a clock's time. When clocks change, some times do not exist, and some exist twice."""
+    """Returns the moment of a clock time in the zone. When clocks change, some clock times do not exist, and some exist
+    twice.
+    """
 
     def moment(fold: int) -> datetime:
         told = local.replace(fold=fold)

@@ -1,4 +1,4 @@
-"""An HTTP server that takes writes once per Idempotency-Key, and misbehaves as a test says."""
+"""An HTTP server that executes writes once for each Idempotency-Key, and misbehaves as a test says."""
 
 import json
 import socket
@@ -30,7 +30,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, or what comes instead of one."""
+    """An answer, or another reaction to a request."""
 
     status: int = 200
     body: Any = None
@@ -50,7 +50,9 @@ LOST, UNREAD, SILENT, TRICKLED = (Reply(how=how) for how in ("lost", "unread", "
 
 
 class MisbehavingServer:
-    """Use it in a `with` statement. `next` are the replies to come; after them requests are answered properly."""
+    """Answers requests with the replies in `next`, one after another, and then properly. Use it in a `with`
+    statement.
+    """
 
     def __init__(self) -> None:
         self.next: deque[Reply] = deque()
@@ -121,7 +123,7 @@ class _Server(ThreadingHTTPServer):
     owner: MisbehavingServer
 
     def handle_error(self, *_: Any) -> None:
-        """A client that gave up is not worth a line."""
+        """Ignores errors, because some clients give up early."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -159,4 +161,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(bytes([byte]))
 
     def log_message(self, *_: Any) -> None:
-        """Logs nothing: pytest shows what matters."""
+        """Logs nothing."""

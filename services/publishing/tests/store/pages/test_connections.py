@@ -1,4 +1,6 @@
-"""Links that end: pages that have expired are reported once, are shown, and can be unlinked with their queued posts."""
+"""Links that end: an expired page is reported once, with the platform's message. Only a refusal of its present
+credentials expires a page.
+"""
 
 from typing import Any
 
