@@ -30,10 +30,10 @@ class BodyReader:
         self._lock = threading.Lock()
 
     def read(self, asked: Request) -> bool:
-        """Reads and parses the whole body of a request. Returns False, and reads nothing, if its network has too many
-        bodies on the way.
+        """Reads and parses the whole body of a request. Returns False, and reads nothing, if too many bodies of its
+        network are being read.
 
-        Raises BadRequest for a body that did not arrive in time, RequestEntityTooLarge.
+        Raises BadRequest for a body that did not arrive in time, and RequestEntityTooLarge for one that is too large.
         """
         has_files = is_large(asked)
         place = _network(asked.remote_addr), has_files

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 class ConfigError(ValueError):
-    """A variable of the environment is missing or malformed."""
+    """Raised when a variable of the environment is missing or malformed."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Config:
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "Config":
-        """Reads the settings. Raises ConfigError."""
+        """Reads the settings. Raises ConfigError if one is missing or malformed."""
         default = cls(api_url="")
         api_url = _url(env, "API_URL", "")
         return cls(

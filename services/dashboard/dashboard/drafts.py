@@ -72,7 +72,9 @@ class Draft:
         return self.own_texts.get(page_id) or self.message
 
     def at(self) -> datetime | None:
-        """Returns the time at which the post is to be published. None means now. Raises TimeRefused."""
+        """Returns the time at which the post is to be published. None means now. Raises TimeRefused if the chosen time
+        does not exist in its zone, or exists twice.
+        """
         return times.read(self.date, self.time, self.zone) if self.is_later else None
 
     def time_of(self) -> datetime | None:

@@ -8,7 +8,9 @@ from dashboard import languages
 
 
 class TimeRefused(ValueError):
-    """A date and time that does not exist in its zone, or exists twice. The text of the error is shown to people."""
+    """Raised for a date and time that does not exist in its zone, or exists twice. The text of the error is shown to
+    people.
+    """
 
 
 @lru_cache(1_000)
@@ -44,7 +46,9 @@ def offset(at: datetime, zone: str) -> str:
 
 
 def read(date: str, time: str, zone: str) -> datetime:
-    """Returns the time that a person chose in a form, given as date, time of day and zone. Raises TimeRefused."""
+    """Returns the time that a person chose in a form, given as date, time of day and zone. Raises TimeRefused if there
+    is no such time, or there are two.
+    """
     try:
         local = datetime.fromisoformat(f"{date}T{time}")
     except ValueError:

@@ -221,13 +221,15 @@ DELIVERY_STATES = {"delivered": "Delivered", "failed": "Failed", "pending": "Pen
 
 
 def is_passing(code: str) -> bool:
-    """Whether a post that failed with this error can be tried again as it is, without looking at it first."""
+    """Whether a person can simply retry a post that failed with this error, without changing the post or the page."""
     return code in _PASSING
 
 
 def is_about_access(code: str, message: str) -> bool:
-    """Whether a post failed because its platform no longer lets Posthaste in: then the page's connection is looked at
-    before the post. A platform's own error ends with its code, which for lack of a name is the HTTP status."""
+    """Whether a post failed because its platform no longer lets Posthaste in: then the person should look at the
+    page's connection before the post. A platform's own error ends with its code, or with the HTTP status if it has
+    none.
+    """
     return (
         code in ("PAGE_EXPIRED", "PAGE_PERMISSION_MISSING")
         or re.search(r"\((?:401|403)\)$", message) is not None
@@ -262,7 +264,9 @@ def audited(entry: AuditEntry, page_name: Callable[[str], str]) -> Markup:
 
 
 def cause(entry: AuditEntry) -> str:
-    """Returns why it happened, or what was spared, from an entry of the audit log; empty if nothing more is known."""
+    """Returns from an entry of the audit log the reason of the action, or what the action left as it was; empty if the
+    entry has neither.
+    """
     if entry.details.get("kept"):
         return "Scheduled posts and webhooks stay as they were."
     return _CAUSES.get(entry.details.get("reason", ""), "")

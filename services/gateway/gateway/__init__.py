@@ -1,6 +1,6 @@
 """The HTTP API: finds a token's caller, admits requests, keeps idempotency keys, and calls the services.
 
-No business rules, no other service's tables.
+It has no business rules and reads no other service's tables.
 """
 
 #: Of the API (spec "Versioning"), as /openapi.json says.

@@ -1,8 +1,8 @@
-"""Whose token a request has, and how often each token is used.
+"""Finds the caller to whom a request's token belongs, and counts how often each token is used.
 
-`CallerCache` keeps the callers that tokens belong to for a few seconds (architecture "Speed"). A `caller.changed`
-broadcast drops an entry at once; a lost connection to the broker drops all, because broadcasts may have been missed.
-Refusals are not cached, so that a new token works at once.
+`CallerCache` keeps the callers of tokens for a few seconds (architecture "Speed"). A `caller.changed` broadcast drops
+an entry at once; a lost connection to the broker drops all, because broadcasts may have been missed. Refusals are not
+cached, so that a new token works at once.
 
 `TokenUsage` counts requests, and sends the counts in batches.
 """
@@ -69,8 +69,9 @@ class CallerCache:
         return found
 
     def _keep(self, token_sha256: str, call: "Future[Authenticated]", found: Authenticated | None) -> None:
-        """Caches the caller that a call has found, unless `drop` or `clear` ran during the call: the caller may be out
-        of date."""
+        """Caches the caller that a call has found. Does not cache it if `drop` or `clear` ran during the call, because
+        it may be out of date.
+        """
         with self._lock:
             if self._calls.get(token_sha256) is not call:
                 return

@@ -35,7 +35,8 @@ Result = TypeVar("Result")
 
 
 class Exchange:
-    """One request, the answer's headers, and what is known so far: the caller, the claim, quota's verdict.
+    """One request and the answer's headers, with what is known so far: the caller, the claim on the idempotency key,
+    quota's verdict.
 
     The pipeline's steps fill it in; handlers use `caller`, `services`, `ask` and `relay`.
     """
@@ -160,8 +161,9 @@ class Exchange:
         *,
         timeout_seconds: float | None = None,
     ) -> Result:
-        """Calls a method of a service. Raises ApiError. By default the time limit is what is left until the
-        deadline."""
+        """Calls a method of a service. Raises ApiError if the call fails. By default the time limit is the time left
+        until the deadline.
+        """
         timeout_seconds = self.remaining_seconds if timeout_seconds is None else timeout_seconds
         return remote(method)(self.caller, request, timeout_seconds=timeout_seconds)
 
@@ -185,7 +187,7 @@ class Exchange:
             time.sleep(_BUSY_PAUSE_SECONDS)
 
     def relay(self, method: Callable[[Caller, Request], Result], request: Request) -> Result:
-        """Calls a method of a service and returns its JSON without decoding it. Raises ApiError.
+        """Calls a method of a service and returns its JSON without decoding it. Raises ApiError if the call fails.
 
         The return type is the record's, because an answer can hold this JSON wherever it can hold the record.
         """
@@ -194,6 +196,6 @@ class Exchange:
 
 
 def request_id_of(environ: Mapping[str, Any]) -> str:
-    """Returns the request id that the client has sent if it is well-formed, else a new one."""
+    """Returns the request id that the client has sent if it is well-formed, else a new id."""
     offered = environ.get("HTTP_X_REQUEST_ID", "")
     return offered if _REQUEST_ID.fullmatch(offered) else new_id("req")

@@ -66,7 +66,7 @@ def _path_of_ffmpeg() -> str:
     """Returns the path of ffmpeg: the program that the variable FFMPEG names, or else the one in the package
     imageio-ffmpeg.
 
-    Raises ConfigError.
+    Raises ConfigError if there is no such program.
     """
     name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
     found = shutil.which(name)

@@ -82,8 +82,9 @@ class AppContext:
 
 
 def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
-    """Returns the file if the caller may see it (decisions "Who sees and pays what"). Raises NOT_FOUND (with
-    `field`)."""
+    """Returns the file if the caller may see it (decisions "Who sees and pays what"). Otherwise raises NOT_FOUND (with
+    `field`).
+    """
     if row is None or not reaches(caller, row):
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     return row
@@ -101,5 +102,7 @@ def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
 
 @cache
 def context_of(database: Database) -> AppContext:
-    """Creates the context of this process, with settings from the environment. Raises ConfigError."""
+    """Creates the context of this process, with settings from the environment. Raises ConfigError if a setting is
+    missing or malformed.
+    """
     return AppContext(database, Settings.from_env())

@@ -151,7 +151,7 @@ class Attachment(Record):
 
 
 class Post(Record):
-    """The newest revision of a post that an event `post.media` has told."""
+    """The newest revision of a post's files, as an event `post.media` has reported it."""
 
     id: str
     revision: int

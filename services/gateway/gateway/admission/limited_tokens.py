@@ -8,7 +8,9 @@ _MOST_TOKENS = 10_000
 
 
 class LimitedTokens:
-    """The tokens that are over a limit. A read with such a token waits for quota's verdict before it does any work."""
+    """The tokens that are over a limit in this minute. A read with such a token waits for quota's verdict before it
+    does any work.
+    """
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now

@@ -34,7 +34,7 @@ class ConnectCookie:
 
     @classmethod
     def sent(cls, environ: Mapping[str, Any], session_id: str, *, is_https: bool) -> "ConnectCookie | None":
-        """Returns the cookie that a request has sent for a session; None if there is none or it is malformed."""
+        """Returns the cookie that a request has sent for a link session; None if there is none or it is malformed."""
         if not _SESSION.fullmatch(session_id):
             return None
         secret = parse_cookie(environ.get("HTTP_COOKIE", "")).get(_name(session_id, is_https), "")

@@ -9,7 +9,7 @@ _FORM = Form({}, (("decision", "confirm", "Use this address"),), asks_for="Passw
 
 
 def of(change: EmailChange) -> Answer:
-    """Returns the web page that asks for the password."""
+    """Returns the web page that asks for the password before the address is changed."""
     text = (
         f"You sign in with {change.email} from then on. If you did not ask for this, close this window: the address is "
         "not used."

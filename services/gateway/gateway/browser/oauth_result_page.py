@@ -16,7 +16,9 @@ _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def of_session(view: LinkPageView, form_token: str) -> Answer:
-    """Returns the web page for the present state of linking, for the browser in which the person links the pages."""
+    """Returns the web page for the present state of a link session, for the browser in which the person links the
+    pages.
+    """
     page = _page_of(view, PLATFORMS[view.platform].title, form_token)
     if view.return_url is not None:
         page = replace(page, link=Link(view.return_url, "Back to your app"), moves_to=view.return_url)
@@ -24,7 +26,9 @@ def of_session(view: LinkPageView, form_token: str) -> Answer:
 
 
 def of_error(error: ApiError) -> Answer:
-    """Returns the web page for an unknown session, another browser's session, or a service that does not answer."""
+    """Returns the web page for an unknown link session, for one that another browser began, or for a service that does
+    not answer.
+    """
     if error.extras.get("reason") == "other_browser":
         texts = (
             "This login was started in another browser, or by somebody else. Nothing was linked.",

@@ -46,7 +46,8 @@ class SlowClients:
             self._since.pop(client, None)
 
     def cut_late(self, after_seconds: float) -> int:
-        """Shuts down connections that have waited for their clients for more than `after_seconds`. Returns how many.
+        """Shuts down connections that have waited for their clients for more than `after_seconds`. Returns how many it
+        shut down.
 
         A thread that waits for such a connection sees the end of its stream.
         """
@@ -68,7 +69,9 @@ RECEIVING = SlowClients(socket.SHUT_RDWR)
 
 
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
-    """Reads the body. Raises PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, INVALID_JSON (cut off or too slow)."""
+    """Reads the body. Raises PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, or INVALID_JSON if the body is cut off or
+    comes too slowly.
+    """
     length_text = environ.get("CONTENT_LENGTH") or ""
     length = int(length_text) if length_text.isascii() and length_text.isdigit() else None
     if length is None and "HTTP_TRANSFER_ENCODING" not in environ:

@@ -47,7 +47,7 @@ class Part:
 class Multipart:
     """Reads the parts of a multipart body in order: `next_part`, then all of `content` or `skip`, and so on.
 
-    Raises UPLOAD_ERROR.
+    All methods raise UPLOAD_ERROR if the body is malformed or ends early.
     """
 
     def __init__(self, read: Callable[[int], bytes], boundary: bytes) -> None:

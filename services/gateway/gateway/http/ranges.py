@@ -8,7 +8,7 @@ from werkzeug.http import parse_date, parse_etags, parse_if_range_header, parse_
 
 
 class Unsatisfiable(Exception):
-    """The range begins after the file's end."""
+    """Raised when the requested range begins after the file's end."""
 
 
 def is_known(environ: Mapping[str, Any], etag: str, modified_at: datetime) -> bool:
@@ -24,7 +24,8 @@ def span_of(
 ) -> tuple[int, int] | None:
     """Returns the first and last byte that a GET requests; None for the whole file.
 
-    The whole file also answers a request for several ranges (RFC 9110, 14.2). Raises Unsatisfiable.
+    The whole file also answers a request for several ranges (RFC 9110, 14.2). Raises Unsatisfiable if the range begins
+    after the file's end.
     """
     asked = parse_range_header(environ.get("HTTP_RANGE"))
     if (

@@ -112,8 +112,8 @@ class IdempotencyKeys:
         *,
         is_used: bool = False,
     ) -> Claim | None:
-        """Claims the key of a request. Returns None if no key was sent and none is required. A refusal is returned in
-        the claim, not raised.
+        """Claims the key of a request. Returns None if no key was sent and none is required. If the request is
+        refused, the claim holds the refusal; it is not raised.
 
         `is_used`: another request has claimed the key before.
         """
@@ -187,8 +187,8 @@ class IdempotencyKeys:
         """Deletes the key of a failed request. If the outcome is unknown, keeps the key and unlocks it for the same
         request.
 
-        `give_up_waiting` does so later if the request has no time left for a statement (`at_once` is False) or the
-        database is unreachable. So a repeated request need not wait until the key's lock expires.
+        If the request has no time left for a statement (`at_once` is False) or the database is unreachable,
+        `give_up_waiting` does that later. So a repeated request need not wait until the key's lock expires.
         """
         if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
             self._waiting.append((claim, outcome_open))
@@ -212,7 +212,7 @@ class IdempotencyKeys:
         return True
 
     def forget_old(self) -> int:
-        """Deletes all keys older than 24 hours, 500 in each statement. Returns how many."""
+        """Deletes all keys older than 24 hours, 500 in each statement. Returns how many it deleted."""
         removed = 0
         while True:
             with self._database.reading() as connection:

@@ -157,7 +157,7 @@ class Store:
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> tuple[str, int] | None:
-        """Claims a used key: one older than 24 hours, or one that the same request claimed and whose lock is over.
+        """Claims a used key, if it is older than 24 hours, or if the same request claimed it and its lock is over.
 
         Returns its operation id and fencing token; None for any other key.
         """
@@ -201,7 +201,7 @@ class Store:
         self._connection.execute(_RELEASE, _of(claim))
 
     def forget_old(self, most: int) -> int:
-        """Deletes at most `most` keys older than 24 hours; returns how many."""
+        """Deletes at most `most` keys older than 24 hours; returns how many it deleted."""
         return self._connection.execute(_FORGET, {"most": most}).rowcount
 
 

@@ -65,7 +65,9 @@ class ProtocolError(Exception):
 
 
 def read(body: bytes, environ: Mapping[str, Any]) -> Message:
-    """Parses a message from a request's body and headers (as WSGI names them). Raises ProtocolError."""
+    """Parses a message from a request's body and headers (as WSGI names them). Raises ProtocolError if it is
+    malformed.
+    """
     try:
         parsed = msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -111,8 +113,7 @@ def _is_current(params: dict[str, Any], environ: Mapping[str, Any]) -> bool:
 
 
 def _check_current(message: Message, environ: Mapping[str, Any]) -> None:
-    """Checks that headers and body of a message of the current revision are complete and agree. Raises
-    ProtocolError."""
+    """Raises ProtocolError unless headers and body of a message of the current revision are complete and agree."""
     if message.id is None:
         _check_version(message, environ.get(_VERSION_HEADER, ""))
         return  # headers of notifications are not defined

@@ -1,4 +1,6 @@
-"""`x-codeSamples` of an operation: its example as a call with curl, Python (httpx) and TypeScript (fetch). Pure."""
+"""Writes the `x-codeSamples` of an operation: its example as a call with curl, Python (httpx) and TypeScript (fetch).
+Pure.
+"""
 
 import json
 from dataclasses import dataclass, field

@@ -65,8 +65,9 @@ class RequestLog:
             RequestLogStore(connection).add(lines)
 
     def forget_old(self) -> int:
-        """Deletes lines older than the setting, and daily counts older than a year, in batches. Returns how many
-        lines."""
+        """Deletes lines older than the setting, and daily counts older than a year, in batches. Returns how many lines
+        it deleted.
+        """
         removed = 0
         while True:
             with self._database.reading() as connection:
@@ -83,7 +84,7 @@ class RequestLog:
     ) -> list[Found]:
         """Returns the lines of the account that match the criteria, newest first.
 
-        Raises SERVICE_UNAVAILABLE.
+        Raises SERVICE_UNAVAILABLE if the database cannot be reached.
         """
         with self._database.reading() as connection:
             return RequestLogStore(connection).page(account_id, criteria, before=before, limit=limit)

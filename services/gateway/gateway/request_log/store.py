@@ -158,7 +158,7 @@ class RequestLogStore:
         self._connection = connection
 
     def add(self, batch: list[Line]) -> None:
-        """Adds lines, and counts them in their days. Lines that were added before change nothing."""
+        """Adds lines, and counts them in their days. A line that was added before is ignored."""
         _ADD.fetch(self._connection, {"lines": _encode(batch).decode()})
 
     def page(
@@ -205,7 +205,7 @@ class RequestLogStore:
         return [Day(**dict(zip(Day.__struct_fields__, row, strict=True))) for row in rows]
 
     def forget_lines(self, keep_days: int, most: int) -> int:
-        """Deletes at most `most` lines older than `keep_days`; returns how many."""
+        """Deletes at most `most` lines older than `keep_days`; returns how many it deleted."""
         return self._connection.execute(_FORGET_LINES, {"keep_days": keep_days, "most": most}).rowcount
 
     def forget_days(self) -> None:

@@ -157,7 +157,9 @@ def receive_stripe_event(exchange: Exchange, _request: Nothing) -> Answer:
 
 
 def _brand(exchange: Exchange, brand_id: str | None) -> Brand | None:
-    """Returns the brand that a request names, if any. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    """Returns the brand that a request names, if any. Raises NOT_FOUND if there is none with this id, and
+    BRAND_NOT_AUTHORIZED if the token may not use it.
+    """
     if brand_id is None:
         return None
     return exchange.ask(exchange.services.accounts.get_brand, GetBrand(brand_id=brand_id, field="brand_id"))

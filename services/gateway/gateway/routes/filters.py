@@ -10,7 +10,9 @@ from gateway.exchange import Exchange
 
 
 def platform_code(value: str | None) -> str | None:
-    """Returns the code of a platform that is given by code or full name; None for None. Raises VALIDATION_ERROR."""
+    """Returns the code of a platform that is given by code or full name; None for None. Raises VALIDATION_ERROR for an
+    unknown platform.
+    """
     if value is None:
         return None
     code = parse_platform(value)
@@ -20,7 +22,8 @@ def platform_code(value: str | None) -> str | None:
 
 
 def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) -> None:
-    """Checks that the token may use the brand. Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
+    """Checks that the token may use the brand. Raises BRAND_NOT_AUTHORIZED if it may not, and NOT_FOUND (with `field`)
+    if the account has no such brand.
 
     If the token is limited to a list of brands that contains this one, no service is called.
     """

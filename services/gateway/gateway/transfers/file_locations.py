@@ -24,7 +24,9 @@ class FileLocations:
         self._files: dict[tuple[str, str], tuple[float, LocatedFile]] = {}
 
     def find(self, request: LocateFile) -> LocatedFile:
-        """Returns where a public file is in storage. Raises NOT_FOUND, SERVICE_UNAVAILABLE; neither is cached."""
+        """Returns where a public file is in storage. Raises NOT_FOUND if there is no such file, and
+        SERVICE_UNAVAILABLE if media does not answer. Errors are not cached.
+        """
         name = (request.key, request.filename)
         until, file = self._files.get(name, (0.0, None))
         if file is None or until <= self._monotonic():

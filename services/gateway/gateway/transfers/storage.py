@@ -20,8 +20,9 @@ _BLOCK_BYTES = 2**18
 
 
 class Storage:
-    """Stores and fetches files in object storage, over connections that stay open. Thread-safe. Raises
-    SERVICE_UNAVAILABLE."""
+    """Stores and fetches files in object storage, over connections that stay open. Thread-safe. Its methods raise
+    SERVICE_UNAVAILABLE if the storage does not answer.
+    """
 
     def __init__(self, connections: int) -> None:
         self._pool = Outbound(_LIMITS, connections=connections, ssl_context=with_system_authorities())
@@ -40,7 +41,9 @@ class Storage:
             raise _away("put", f"status {answer.status}")
 
     def get(self, url: str, first: int, last: int) -> "Download":
-        """Fetches the bytes from `first` to `last`, both included. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
+        """Fetches the bytes from `first` to `last`, both included. Raises NOT_FOUND if there is no such file, and
+        SERVICE_UNAVAILABLE if the storage does not answer.
+        """
         headers = {"Range": f"bytes={first}-{last}"}
         try:
             answer = self._pool.request("GET", url, headers=headers, preload_content=False)

@@ -37,17 +37,19 @@ _PAGE, _PAGES = 1000, 50
 
 
 def end_expired_uploads(context: AppContext) -> int:
-    """Ends uploads that have expired. Their bytes are removed in the background. Returns how many."""
+    """Ends uploads that have expired. Their bytes are removed in the background. Returns how many uploads it ended."""
     return _remove(context, "uploads_expired", lambda it: Uploads(it).take_expired(_BATCH))
 
 
 def remove_unused(context: AppContext) -> int:
-    """Removes generated files that no post used within a day. Returns how many."""
+    """Removes generated files that no post used within a day. Returns how many files it removed."""
     return _remove(context, "unused_media_removed", lambda it: Files(it).take_unused(_KEEP_UNUSED, _BATCH))
 
 
 def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequence[Stored]]) -> int:
-    """Deletes rows with `take`, and adds their objects to the list of removals. Returns how many rows."""
+    """Deletes the rows that `take` selects, and adds their objects to the list of removals. Returns how many rows it
+    deleted.
+    """
     with context.database.transaction() as connection:
         taken = take(connection)
         Removals(connection).add(taken)

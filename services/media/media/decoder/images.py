@@ -90,7 +90,7 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
     """Removes metadata from an image, and writes what remains into the file `replacement`. Writes nothing if there is
-    nothing to remove. Raises Refused.
+    nothing to remove. Raises Refused for a damaged image.
 
     Returns the orientation, and whether the replacement was written.
     """
@@ -124,8 +124,9 @@ def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
 
 
 def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
-    """Decodes every pixel of the first frame, as a viewer would. Returns the image's width and height. Raises
-    Refused."""
+    """Decodes every pixel of the first frame, as a viewer would. Returns the image's width and height. Raises Refused
+    if it cannot be decoded.
+    """
     with opened(descriptor, mime_type) as image:
         size = image.size
         if size[0] * size[1] > _DECODED_WHOLE_PIXELS:
@@ -136,7 +137,8 @@ def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
 
 def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int]:
     """Writes the image into `replacement` as a JPEG, upright, in its original size and with its colour profile.
-    Returns width and height. Raises Refused."""
+    Returns width and height. Raises Refused if it cannot be decoded.
+    """
     with opened(descriptor, mime_type) as image:
         if getattr(image, "is_animated", False) and mime_type == "image/avif":
             raise Refused("Animated AVIF files are not accepted. Export the animation as GIF, WebP or MP4.")

@@ -15,7 +15,8 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
     """Attaches files provisionally to a post that is about to be stored. Attached files cannot be deleted.
 
     Also begins the renditions that the request's platforms need. The post's earlier files stay attached until the
-    event arrives, since the caller may die before it stores the post. Raises NOT_FOUND with field media_ids.
+    event arrives, since the caller may die before it stores the post. Raises NOT_FOUND, with the field media_ids, for
+    a file that the caller may not use.
     """
     with context.database.transaction() as connection:
         files, attachments = Files(connection), Attachments(connection)

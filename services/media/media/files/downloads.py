@@ -19,8 +19,11 @@ JPEG_COPY = Need(mime_type=JPEG, max_bytes=PLATFORMS["IG"].files["photo"].size_b
 
 
 def get_files(context: AppContext, caller: Caller, request: GetFiles) -> MediaFiles:
-    """Returns the URLs and properties of files in the requested order. Raises NOT_FOUND with field media_ids,
-    MEDIA_PROCESSING, INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE."""
+    """Returns the URLs and properties of files in the requested order.
+
+    Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use, and the errors of
+    `renditions.ready` if the platform needs a rendition.
+    """
     with context.database.reading() as connection:
         found = Files(connection).many(request.media_ids)
     rows = [reachable(caller, found.get(media_id), "media_ids") for media_id in request.media_ids]
@@ -65,8 +68,8 @@ def _facts(row: MediaRow, made: Rendition | None) -> FileFacts:
 def locate(context: AppContext, request: LocateFile) -> LocatedFile:
     """Returns where the file behind a public address is stored, for anybody who has the address.
 
-    If the request names a platform, returns the rendition that this platform needs. Raises NOT_FOUND, and the errors of
-    `renditions.ready`.
+    If the request names a platform, returns the rendition that this platform needs. Raises NOT_FOUND if there is no
+    such file, and the errors of `renditions.ready`.
     """
     made, slug = None, request.filename
     with context.database.reading() as connection:

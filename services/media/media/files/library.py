@@ -46,7 +46,7 @@ def _chosen(files: Files, caller: Caller, media_ids: str) -> list[MediaRow]:
 
 
 def show(context: AppContext, caller: Caller, request: api.MediaId) -> api.Media:
-    """Returns a file's details. Raises NOT_FOUND."""
+    """Returns a file's details. Raises NOT_FOUND for a file that the caller may not see."""
     with context.database.reading() as connection:
         return context.view(reachable(caller, Files(connection).get(request.id)))
 
@@ -54,7 +54,7 @@ def show(context: AppContext, caller: Caller, request: api.MediaId) -> api.Media
 def delete(context: AppContext, caller: Caller, request: api.MediaId) -> api.MediaDeleted:
     """Deletes the file's row at once and its objects in the background. A repeated operation gets the same answer.
 
-    Raises NOT_FOUND, MEDIA_IN_USE.
+    Raises NOT_FOUND for a file that the caller may not see, and MEDIA_IN_USE for one that a pending post uses.
     """
     with context.database.transaction() as connection:
         files = Files(connection)

@@ -41,8 +41,9 @@ def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadPar
 
 
 def _parts_id(context: AppContext, upload: Upload) -> str:
-    """Begins the multipart upload in the storage and saves the id that the storage gave it. Raises
-    SERVICE_UNAVAILABLE."""
+    """Begins the multipart upload in the storage and saves the id that the storage gave it. Raises SERVICE_UNAVAILABLE
+    if the storage does not answer.
+    """
     try:
         parts_id = context.bucket.begin_parts(upload.object_name, upload.mime_type)
     except ApiError:
@@ -59,15 +60,15 @@ def _parts_id(context: AppContext, upload: Upload) -> str:
 def complete(context: AppContext, caller: Caller, request: CompleteParts) -> UploadedMedia:
     """Assembles the uploaded parts and inspects the file. A repeated call returns the same file.
 
-    Raises NOT_FOUND, UPLOAD_ERROR (parts are missing, and may still be uploaded), INVALID_FILE_CONTENT,
-    SERVICE_UNAVAILABLE.
+    Raises NOT_FOUND for an unknown upload, UPLOAD_ERROR if parts are missing (they may still be uploaded),
+    INVALID_FILE_CONTENT for a file that is not accepted, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     return uploads.finish(context, caller, request.id, partial(_assemble_parts, context, request))
 
 
 def _assemble_parts(context: AppContext, request: CompleteParts, upload: Upload) -> int:
     """Checks that all parts are there, then has the storage assemble them. Returns the file's size in bytes. Raises
-    UPLOAD_ERROR, NOT_FOUND.
+    UPLOAD_ERROR if a part is missing, and NOT_FOUND if the storage has dropped the upload.
 
     Without the check, some storages would drop the whole upload for one wrong ETag.
     """

@@ -61,7 +61,8 @@ def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> 
     """Returns the finished rendition. If it is a picture, makes it now, or waits for the process that is making it.
 
     Raises MEDIA_PROCESSING for an unfinished video, or if a picture is unfinished at `give_up_at` (by
-    `time.monotonic`); INVALID_FILE_CONTENT, NOT_FOUND (deleted meanwhile), SERVICE_UNAVAILABLE.
+    `time.monotonic`). Raises INVALID_FILE_CONTENT if the rendition cannot be made, NOT_FOUND if the file was deleted
+    meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     rendition: Rendition | None = None
     with context.database.transaction() as connection:
@@ -94,14 +95,16 @@ def give_up_at() -> float:
 
 
 def make_due(context: AppContext) -> int:
-    """Starts a task for each pending rendition that the pool has room for. Returns how many."""
+    """Starts a task for each pending rendition that the pool has room for. Returns how many tasks it started."""
     return sum(
         context.rendition_pool.fill(kind, partial(_claim_due, context, kind)) for kind in ("photo", "video")
     )
 
 
 def renew_claims(context: AppContext) -> int:
-    """Renews this process's claims on renditions, and stores how far each rendition has come."""
+    """Renews this process's claims on renditions, and stores how far each rendition has come. Returns how many claims
+    it renewed.
+    """
     with context.database.transaction() as connection:
         for rendition_id, progress in context.held_renditions.copy().items():
             Renditions(connection).renew(rendition_id, progress, LEASE)
@@ -161,7 +164,8 @@ def _make_in_call(context: AppContext, row: MediaRow, rendition: Rendition) -> N
 def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
     """Makes a claimed rendition and stores it beside the original file. If it cannot be made, records the reason.
 
-    Raises SERVICE_UNAVAILABLE; the rendition is then due again soon.
+    Raises SERVICE_UNAVAILABLE if the storage does not answer or the machine is busy; the rendition is then due again
+    soon.
     """
     if rendition.tries > _MAX_TRIES:
         log.error("rendition_given_up", rendition_id=rendition.id, media_id=row.id)

@@ -47,7 +47,8 @@ _GONE = "The upload does not exist or has expired. Start a new one."
 def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTicket:
     """Reserves storage for an upload and returns where to put the bytes.
 
-    Raises UPLOAD_ERROR, INVALID_FILE_CONTENT (empty), FILE_TOO_LARGE, QUOTA_EXCEEDED.
+    Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and
+    QUOTA_EXCEEDED if the account's storage has too little room.
     """
     upload = reserve(context, caller, request, RESERVED)
     return UploadTicket(
@@ -110,7 +111,8 @@ def reserve(
 def commit(context: AppContext, caller: Caller, request: CommitUpload) -> UploadedMedia:
     """Inspects the uploaded bytes, then keeps or removes the file. A repeated call returns the same result.
 
-    Raises INVALID_FILE_CONTENT, UPLOAD_ERROR (bytes missing), QUOTA_EXCEEDED, NOT_FOUND, SERVICE_UNAVAILABLE.
+    Raises INVALID_FILE_CONTENT for a file that is not accepted, UPLOAD_ERROR if bytes are missing, QUOTA_EXCEEDED if
+    the file became too large, NOT_FOUND for an unknown upload, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     return finish(context, caller, request.upload_id, lambda _: request.size_bytes)
 

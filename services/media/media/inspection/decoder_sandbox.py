@@ -37,8 +37,9 @@ def check(settings: Settings) -> None:
 
 
 def report(context: AppContext, caller: Caller) -> SandboxReport:
-    """Returns the restrictions of a decoder process that starts now. Raises FORBIDDEN (not the operator),
-    SERVICE_UNAVAILABLE."""
+    """Returns the restrictions of a decoder process that starts now. Raises FORBIDDEN for any caller but the operator,
+    and SERVICE_UNAVAILABLE if no process can be started.
+    """
     caller.check_operator()
     try:
         held = context.sandbox_pool.confinement()

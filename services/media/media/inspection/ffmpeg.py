@@ -58,8 +58,9 @@ _KEPT_OUTPUT_BYTES = 64 * 1024
 
 
 class FfmpegEnded(ApiError):
-    """ffmpeg was ended by its time limit or by the system: either the machine is busy, or the video is too
-    demanding."""
+    """Raised when ffmpeg was ended by its time limit or by the system: either the machine is busy, or the video is too
+    demanding.
+    """
 
 
 class FilmFiles(NamedTuple):
@@ -77,7 +78,8 @@ def copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: in
     properties.
 
     ffmpeg makes the copy and then reads its properties in one turn of the sandbox: no other call gets the turn in
-    between. Otherwise a finished copy could fail because the sandbox is full. Raises Refused, SERVICE_UNAVAILABLE.
+    between. Otherwise a finished copy could fail because the sandbox is full. Raises Refused for a video that cannot
+    be read, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
     """
     try:
         with context.sandbox_pool.turn():
@@ -104,7 +106,9 @@ def _copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: i
 
 
 def describe(context: AppContext, mime_type: str, source: int) -> Film:
-    """Returns the properties of a video. Raises Refused, SERVICE_UNAVAILABLE."""
+    """Returns the properties of a video. Raises Refused for one that cannot be read, and SERVICE_UNAVAILABLE when
+    ffmpeg did not run to its end.
+    """
     return film.described(run(context, mime_type, FilmFiles(source, source, source), LIMITS)[1])
 
 

@@ -1,9 +1,9 @@
 """Decides what ffmpeg must do so that a video fits a platform's need: copy it into an MP4, or encode it anew. Pure.
 
-Platforms refuse more than their documents' tables say: X takes only H.264, low-complexity AAC, 4:2:0, no open group
-of pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads); Instagram at most 48 kHz
-and 25 Mbit/s (reference of IG User Media). What is encoded anew meets all of these. The picture is never cropped, and
-the length stays.
+Platforms refuse more than their documents' tables say. X takes only H.264, low-complexity AAC, 4:2:0, no open group of
+pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads). Instagram takes at most 48 kHz
+and 25 Mbit/s (reference of IG User Media). A video that is encoded anew meets all of these limits. The picture is
+never cropped, and the length stays.
 """
 
 import os

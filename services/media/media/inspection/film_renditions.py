@@ -53,7 +53,8 @@ Progress = Callable[[float], None]
 def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles, progress: Progress) -> Film:
     """Makes the rendition that the need describes. Returns its properties.
 
-    The caller limits how many renditions are made at once. Raises Refused, SERVICE_UNAVAILABLE.
+    The caller limits how many renditions are made at once. Raises Refused if the rendition cannot be made, and
+    SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
     """
     found = ffmpeg.describe(context, mime_type, files.source)
     film = replace(found, size_bytes=os.fstat(files.source).st_size)
@@ -101,7 +102,8 @@ def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
 
 def make_thumbnail(context: AppContext, mime_type: str, need: Need, files: FilmFiles) -> None:
     """Writes as a JPEG the first frame within 20 s that is not black; if there is none, the very first frame. Raises
-    Refused, SERVICE_UNAVAILABLE."""
+    Refused if no frame can be read, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+    """
     film = ffmpeg.describe(context, mime_type, files.source)
     options = f"-v error -threads 1 -t {_SECONDS_SEARCHED}"
     for chosen in (_LIGHT, ()):

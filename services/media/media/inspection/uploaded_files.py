@@ -31,7 +31,8 @@ _TOO_LARGE = "The file takes too much memory or time to open. Make it smaller, o
 def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileFacts:
     """Inspects the uploaded file, removes its metadata from the stored object, and returns its properties.
 
-    Raises UPLOAD_ERROR (not as announced), INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE.
+    Raises UPLOAD_ERROR if its size is not the announced one, INVALID_FILE_CONTENT if it is not accepted, and
+    SERVICE_UNAVAILABLE if the storage does not answer or the machine is busy.
     """
     size_bytes = context.bucket.size(upload.object_name)
     if size_bytes is None or not upload.arrived(size_bytes, announced_bytes):
@@ -72,7 +73,8 @@ def _image(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
 
 
 def _found_in_image(context: AppContext, mime_type: str, files: Sequence[int]) -> dict[str, Any]:
-    """Runs `inspect_image` in a sandboxed process and returns what it found. Raises Refused, NotStarted.
+    """Runs `inspect_image` in a sandboxed process and returns what it found. Raises Refused for an image that is not
+    accepted, and NotStarted if no process could be started.
 
     The caller must have a turn of the sandbox.
     """

@@ -39,7 +39,7 @@ _Query = dict[str, str | list[str] | tuple[str]]
 
 
 class NoSuchUpload(Exception):
-    """The storage no longer knows this multipart upload."""
+    """Raised when the storage no longer knows this multipart upload."""
 
 
 class Bucket:
@@ -143,7 +143,9 @@ class Bucket:
         )
 
     def parts(self, name: str, parts_id: str) -> dict[int, tuple[str, int]]:
-        """Returns the uploaded parts: number → (etag without quotes, size in bytes). Raises NoSuchUpload."""
+        """Returns the uploaded parts: number → (etag without quotes, size in bytes). Raises NoSuchUpload if the
+        storage no longer knows the upload.
+        """
         # A page holds 1,000 parts; no upload of ours has more.
         answer = self._send("GET", self._presigned("GET", name, {"uploadId": parts_id}), returns_4xx=True)
         if answer.status == 404:
@@ -151,7 +153,9 @@ class Bucket:
         return {it.part_number: (it.etag, it.size or 0) for it in ListPartsResult(answer).parts}
 
     def complete_parts(self, name: str, parts_id: str, tags: Iterable[tuple[int, str]]) -> None:
-        """Assembles the parts, given as (number, etag), in order of their numbers. Raises NoSuchUpload."""
+        """Assembles the parts, given as (number, etag), in order of their numbers. Raises NoSuchUpload if the storage
+        no longer knows the upload.
+        """
         listed = "".join(
             f'<Part><PartNumber>{number}</PartNumber><ETag>"{escape(tag)}"</ETag></Part>'
             for number, tag in tags

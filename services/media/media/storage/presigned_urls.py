@@ -26,7 +26,7 @@ def presign_put(
 ) -> str:
     """Returns a URL to which exactly `size_bytes` bytes can be put.
 
-    `url` is the address up to /bucket/object, unquoted; `at` is the time now in UTC, real time.
+    `url` is the storage's URL up to /bucket/object, unquoted; `at` is the present time in UTC (real time).
     """
     parts = urlsplit(url)
     day, stamp = at.strftime("%Y%m%d"), at.strftime("%Y%m%dT%H%M%SZ")

@@ -105,7 +105,7 @@ class Attachments(Store):
         return self._connection.execute(statement).scalar()
 
     def drop_provisional(self, older_than: timedelta, limit: int) -> int:
-        """Drops attachments older than `older_than` that were never confirmed. Returns how many."""
+        """Drops attachments older than `older_than` that were never confirmed. Returns how many it dropped."""
         is_old = and_(~attachments.c.confirmed, attachments.c.created_at < clock_now() - older_than)
         key = (attachments.c.media_id, attachments.c.post_id)
         old = select(*key).where(is_old).limit(limit).with_for_update(skip_locked=True)

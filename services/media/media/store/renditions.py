@@ -88,9 +88,8 @@ class Renditions(Store):
         return self._count(made.values(lease_until=None, state="made", **facts)) == 1
 
     def mark_unneeded(self, unused_for: timedelta, limit: int) -> int:
-        """Marks renditions as unneeded, for later deletion. Returns how many.
-
-        Nobody has asked for them during `unused_for`, and their file is attached to no post.
+        """Marks renditions for later deletion that nobody has requested during `unused_for` and whose file is attached
+        to no post. Returns how many it marked.
         """
         is_held = select(attachments).where(attachments.c.media_id == renditions.c.media_id).exists()
         is_old = and_(_IS_NEEDED, renditions.c.asked_at < clock_now() - unused_for)

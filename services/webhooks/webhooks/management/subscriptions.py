@@ -33,8 +33,8 @@ def create(app: AppContext, caller: Caller, request: api.CreateSubscription) -> 
     """Creates a subscription, once per operation.
 
     Raises VALIDATION_ERROR for an invalid field, BRAND_NOT_AUTHORIZED for a brand that the token may not use,
-    LIMIT_REACHED when the account has as many subscriptions as its tier allows, and TOKEN_REVOKED for a token that has
-    lost access.
+    LIMIT_REACHED when the account has MAX_SUBSCRIPTIONS subscriptions, and TOKEN_REVOKED for a token that has lost
+    access.
     """
     work = partial(_create, app, caller, request)
     return once(app.database, caller, work, partial(_created, app, caller))

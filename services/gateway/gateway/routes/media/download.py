@@ -51,7 +51,9 @@ class Outgoing:
 
 
 def serve(exchange: Exchange, request: LocateFile) -> Answer:
-    """Answers a request for a public file with 200, 206, 304 or 416. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
+    """Answers a request for a public file with 200, 206, 304 or 416. Raises NOT_FOUND if there is no such file, and
+    SERVICE_UNAVAILABLE if the storage does not answer or too many downloads run.
+    """
     environ = exchange.environ
     file = exchange.services.locations.find(request)
     headers = {

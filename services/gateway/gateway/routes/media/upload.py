@@ -86,7 +86,9 @@ def _within_time(stream: BodyStream) -> Callable[[int], bytes]:
 
 
 def _find_file(parts: Multipart) -> Part:
-    """Reads on to the part that is named file. Raises NO_FILE, UPLOAD_ERROR."""
+    """Reads on to the part that is named file. Raises NO_FILE if there is none, and UPLOAD_ERROR if the body is
+    malformed.
+    """
     while (part := parts.next_part()) is not None:
         if part.name == "file" and part.filename:
             flaw = flaw_in(part.filename)

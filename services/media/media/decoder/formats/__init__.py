@@ -19,7 +19,7 @@ Bytes = bytes | memoryview
 
 
 class Refused(Exception):
-    """The file is not accepted. The text tells a person why, and what to do."""
+    """Raised when the file is not accepted. The text tells a person why, and what to do."""
 
 
 def check_pixels(width: int, height: int) -> None:

@@ -13,8 +13,9 @@ _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a GIF file. If the end mark is missing, adds it, because decoders accept such a file too. Raises
-    Refused."""
+    """Parses a GIF file. If the end mark is missing, adds it, because decoders accept such a file too. Raises Refused
+    for a damaged file.
+    """
     if len(data) < 13:
         raise Refused(INCOMPLETE)
     picture = ParsedImage()

@@ -26,7 +26,7 @@ _JFIF, _ADOBE, _PROFILE = b"JFIF\0", b"Adobe", b"ICC_PROFILE\0"
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a JPEG file. Raises Refused."""
+    """Parses a JPEG file. Raises Refused for a damaged file."""
     picture, at, scans = ParsedImage(), 2, 0
     head: list[Bytes] = [data[:2]]
     while (marker := _found(_MARKER, data, at))[0][1] != _EOI:
@@ -69,7 +69,7 @@ def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[byt
 
 
 def _size(segment: memoryview) -> tuple[int, int]:
-    """Returns height and width in pixels from the segment of a frame. Raises Refused."""
+    """Returns height and width in pixels from the segment of a frame. Raises Refused if the segment is too short."""
     if len(segment) < 10:
         raise Refused(UNREADABLE)
     height, width = struct.unpack_from(">HH", segment, 5)

@@ -20,9 +20,9 @@ _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a PNG file. Raises Refused.
+    """Parses a PNG file. Raises Refused for a damaged file.
 
-    A file whose end is missing is accepted, as decoders do. What follows the end is cut off.
+    A file whose end is missing is accepted, because decoders accept it too. Bytes after the end are cut off.
     """
     picture, at, kind, seen = ParsedImage(), len(SIGNATURE), b"", False
     picture.kept.append(data[:at])

@@ -12,7 +12,7 @@ _EXIF_FLAG, _XMP_FLAG = 0x08, 0x04
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a WebP file and cuts off what follows the image. Raises Refused."""
+    """Parses a WebP file and cuts off the bytes after the image. Raises Refused for a damaged file."""
     picture, at = ParsedImage(), 12
     end = 8 + int.from_bytes(data[4:8], "little")
     if end > len(data):
@@ -45,7 +45,7 @@ def parse(data: memoryview) -> ParsedImage:
 def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
     """Returns width and height in pixels from the first chunk. They are those of the canvas, or of the only frame.
 
-    Raises Refused.
+    Raises Refused if the chunk is too short.
     """
     if kind == b"VP8X" and len(body) >= 10:
         return int.from_bytes(body[4:7], "little") + 1, int.from_bytes(body[7:10], "little") + 1
