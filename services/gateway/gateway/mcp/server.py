@@ -62,7 +62,7 @@ def _answer(exchange: Exchange) -> Answer:
 
 
 def _result(exchange: Exchange, message: Message) -> dict[str, Any]:
-    """Carries out a message and returns its result. Raises ProtocolError for an unknown method, tool or version."""
+    """Carries out a message and returns its result. Raises ProtocolError for an unknown method or tool."""
     if message.method == "tools/call":
         return _call(exchange, message)
     if message.method == "tools/list":

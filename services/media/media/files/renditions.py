@@ -102,8 +102,8 @@ def make_due(context: AppContext) -> int:
 
 
 def renew_claims(context: AppContext) -> int:
-    """Renews this process's claims on renditions, and stores how far each rendition has come. Returns how many claims
-    it renewed.
+    """Renews this process's claims on renditions, and stores how far each rendition has come. Returns 0, so that the
+    loop waits for its interval.
     """
     with context.database.transaction() as connection:
         for rendition_id, progress in context.held_renditions.copy().items():
