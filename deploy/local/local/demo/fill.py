@@ -15,6 +15,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import quote
 
 import requests
 
@@ -24,48 +25,76 @@ from local.environment import read_env, write_env
 from local.processes.table import NotReady, read_table, supervisor_pid
 from local.stack import account
 
-#: Set once the account is filled: a second run would only repeat the story.
+#: Set once the account is filled: a second run would find nothing to do.
 DONE = "DEMO_FILLED"
 _BACK = timedelta(days=21)
 #: Between two tries of a delivery that was refused once (30 s) and a reserve.
 _RETRY_SECONDS = 45.0
 _THIRD_BRAND = "Old Mill Café"
+_HOOK = "Till and stock"
+_PHOTO = "market-stall.jpg"
 
 
 class Filling:
-    """One run of `./dev demo --fill`."""
+    """One run of `./dev demo --fill`. It goes on where an earlier one was stopped: each step first looks whether it is
+    done."""
 
     def __init__(self, run: Path) -> None:
         self.run, self.walk = run, Journey(run, partial(account.ctl, run), None)
         self.now = datetime.now(UTC)
         self.shifted = timedelta()
         self.pages: dict[tuple[int, str], Any] = {}
+        #: The texts of all posts of the account.
+        self.written: set[str] = set()
 
     def fill(self) -> None:
+        account.ctl(self.run, "clock", "reset")  # a run that was killed has left it in the past
         self._find_pages()
+        self.written = self._texts()
         self._set_clock(-_BACK)
         try:
             with self._subscription():
                 for post in story.PAST:
-                    self._go_to(post.days, post.hour)
-                    self._tell(post)
+                    if post.text not in self.written:
+                        self._go_to(post.days, post.hour)
+                        self._tell(post)
         finally:
             account.ctl(self.run, "clock", "reset")
         self._fail()
+        self._hold()
         self._plan()
         self._draw()
-        account.ctl(self.run, "page", "expire", self.pages[1, "YT"]["id"])
         write_env(self.run, read_env(self.run) | {DONE: "yes"})
 
     def _find_pages(self) -> None:
+        """Finds the pages of the demo account, and makes the third brand with its page if it is missing."""
         env = self.walk.env
         brands = {env["BRAND_ID"]: 1, env["SECOND_BRAND_ID"]: 2}
-        for page in self._call("GET", "/pages?limit=100", 200)["pages"]:
+        pages = self._call("GET", "/pages?limit=100", 200)["pages"]
+        for page in pages:
             if page["brand_id"] in brands:
                 self.pages.setdefault((brands[page["brand_id"]], page["platform"]), page)
-        owner = ("--user", env["DEMO_USER_ID"], "--name", _THIRD_BRAND, "--timezone", "Europe/Berlin")
-        mill = account.ctl(self.run, "brand", "create", *owner)
-        account.link_page(partial(account.ctl, self.run), mill["id"], "IG", _THIRD_BRAND)
+        found = self._call("GET", "/brands?limit=100", 200)["brands"]
+        mill = next((it["id"] for it in found if it["name"] == _THIRD_BRAND), None)
+        if mill is None:
+            owner = ("--user", env["DEMO_USER_ID"], "--name", _THIRD_BRAND, "--timezone", "Europe/Berlin")
+            mill = account.ctl(self.run, "brand", "create", *owner)["id"]
+        if all(page["brand_id"] != mill for page in pages):
+            account.link_page(partial(account.ctl, self.run), mill, "IG", _THIRD_BRAND)
+
+    def _texts(self) -> set[str]:
+        """Returns the texts of all posts of the account, whatever became of them."""
+        found = set()
+        for path, name in (
+            ("/posts/published?limit=100", "published_posts"),
+            ("/posts/scheduled?status=all&limit=100", "scheduled_posts"),
+        ):
+            cursor: str | None = ""
+            while cursor is not None:
+                listed = self._call("GET", path + cursor, 200)
+                found |= {it["message"] for it in listed[name]}
+                cursor = f"&cursor={quote(listed['next_cursor'])}" if listed["next_cursor"] else None
+        return found
 
     def _set_clock(self, shift: timedelta) -> None:
         moved = shift - self.shifted
@@ -85,6 +114,8 @@ class Filling:
         body: dict[str, Any] = {"page_id": page["id"], "message": post.text}
         if post.with_photo:
             body["media_urls"] = [self.walk.env["SAMPLE_PHOTO_URL"]]
+        if post.with_video:
+            body["media_urls"] = [self.walk.env["SAMPLE_VIDEO_URL"]]
         made = self._call("POST", "/posts/publish", 201, json=body)
         remote = {"platform": post.platform, "post_id": made["platform_post_id"]}
         for visitor, text, _ in post.comments:
@@ -108,46 +139,76 @@ class Filling:
         days = f"{post.days:>2} day{'s' * (post.days > 1)} ago"
         print(f"  {days:<11}  {post.platform}  {post.text[:60]}", flush=True)
 
+    def _schedule(self, page: Any, text: str, at: datetime, **content: Any) -> str:
+        body = {"page_id": page["id"], "message": text, "scheduled_at": at.isoformat(), **content}
+        post_id: str = self._call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]["id"]
+        return post_id
+
+    def _await(self, post_id: str, status: str) -> None:
+        look = partial(self._call, "GET", f"/posts/{post_id}", 200)
+        self.walk.until(f"a post that is {status}", lambda: look()["post"]["status"] == status)
+
     def _fail(self) -> None:
         """Makes some posts fail, for reasons that the dashboard explains."""
-        for days, platform, fault, text in story.FAILED:
+        for platform, fault, text in story.FAILED:
+            if text in self.written:
+                continue
             page = self.pages[1, platform]
-            at = datetime.now(UTC) + timedelta(days=days)
-            body = {"page_id": page["id"], "message": text, "scheduled_at": at.isoformat()}
-            post_id = self._call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]["id"]
-            self.walk.play("/_sim/faults", platform=platform, account_id=page["account_id"], operation="publish",
-                           mode=fault, times=1)  # fmt: skip
+            content = {"media_urls": [self.walk.env["SAMPLE_VIDEO_URL"]]} if platform == "YT" else {}
+            post_id = self._schedule(page, text, datetime.now(UTC) + timedelta(days=1), **content)
+            if fault == story.EXPIRED:
+                account.ctl(self.run, "page", "expire", page["id"])
+            else:
+                self.walk.play("/_sim/faults", platform=platform, account_id=page["account_id"], operation="publish",
+                               mode=fault, times=1)  # fmt: skip
             account.ctl(self.run, "post", "due", post_id)
-            path = f"/posts/{post_id}"
-            self.walk.until("a failure", lambda: self._call("GET", path, 200)["post"]["status"] == "failed")  # noqa: B023
+            self._await(post_id, "failed")
             print(f"  failed       {platform}  {text[:60]}", flush=True)
 
+    def _hold(self) -> None:
+        """Schedules a post with a token that is revoked then."""
+        days, platform, text = story.HELD
+        if text in self.written:
+            return
+        own = ("--user", self.walk.env["DEMO_USER_ID"], "--scopes", "write:posts", "--name", "Old website")
+        token = account.ctl(self.run, "token", "create", *own)
+        body = {
+            "page_id": self.pages[1, platform]["id"],
+            "message": text,
+            "scheduled_at": (datetime.now(UTC) + timedelta(days=days)).isoformat(),
+        }
+        headers = key() | {"Authorization": f"Bearer {token['api_token']}"}
+        made = self.walk.call("POST", "/posts/schedule", 201, quiet=True, headers=headers, json=body)
+        account.ctl(self.run, "token", "revoke", token["token"]["id"])
+        self._await(made["scheduled_post"]["id"], "held")
+        print(f"  held         {platform}  {text[:60]}", flush=True)
+
     def _plan(self) -> None:
-        """Schedules the next two weeks, and cancels one post."""
+        """Schedules the next two weeks, and cancels the last of these posts."""
         day = datetime.now(UTC).replace(minute=30, second=0, microsecond=0)
         for days, hour, brand, platform, text, with_photo in story.NEXT:
+            if text in self.written:
+                continue
             at = max((day + timedelta(days=days)).replace(hour=hour), day + timedelta(hours=2))
-            body = {
-                "page_id": self.pages[brand, platform]["id"],
-                "message": text,
-                "scheduled_at": at.isoformat(),
-            }
-            if with_photo:
-                body["media_urls"] = [self.walk.env["SAMPLE_PHOTO_URL"]]
-            last = self._call("POST", "/posts/schedule", 201, json=body)["scheduled_post"]
-        self._call("DELETE", f"/posts/scheduled/{last['id']}", 200)
+            content = {"media_urls": [self.walk.env["SAMPLE_PHOTO_URL"]]} if with_photo else {}
+            last = self._schedule(self.pages[brand, platform], text, at, **content)
+            if text == story.NEXT[-1][4]:
+                self._call("DELETE", f"/posts/scheduled/{last}", 200)
         print(f"  {len(story.NEXT)} posts are scheduled", flush=True)
 
     def _draw(self) -> None:
-        """Uploads a photo, and lets AI make an image and write two texts."""
-        photo = ("loaf.jpg", self.walk.fetch_sample(), "image/jpeg")
-        self._call("POST", "/media/upload", 201, files={"file": photo})
+        """Lets AI make an image and two texts, and uploads a photo, by which a later run knows that this is done."""
+        if any(it["filename"] == _PHOTO for it in self._call("GET", "/media?limit=100", 200)["media"]):
+            return
         brand = {"brand_id": self.walk.env["BRAND_ID"]}
         self._call(
             "POST", "/ai/images", 201, json={"prompt": "A market stall at dawn, loaves in baskets", **brand}
         )
         for wish in ("We bake at night", "The last gingerbread of the year"):
             self._call("POST", "/ai/captions", 200, json={"instruction": wish, "words": 25, **brand})
+        self._call(
+            "POST", "/media/upload", 201, files={"file": (_PHOTO, self.walk.fetch_sample(), "image/jpeg")}
+        )
 
     @contextmanager
     def _subscription(self) -> Iterator[None]:
@@ -157,8 +218,15 @@ class Filling:
             return
         with _receiver() as url:
             events = ["post.published", "comment.received", "comment.replied"]
-            hook = {"name": "Till and stock", "url": url, "events": events}
-            made = self._call("POST", "/webhooks", 201, json=hook)
+            hook = {"name": _HOOK, "url": url, "events": events}
+            hooks = self._call("GET", "/webhooks?limit=100", 200)["webhooks"]
+            made = next((it for it in hooks if it["name"] == _HOOK), None)
+            if made is None:
+                made = self._call("POST", "/webhooks", 201, json=hook)
+            else:  # of a run that was stopped: its server is gone
+                self._call("PATCH", f"/webhooks/{made['id']}", 200, json={"url": url})
+                if made["status"] == "disabled":
+                    self._call("POST", f"/webhooks/{made['id']}/enable", 200)
             yield
             self._set_clock(self.shifted + timedelta(seconds=_RETRY_SECONDS))
             path = f"/webhooks/{made['id']}/deliveries?status=pending"

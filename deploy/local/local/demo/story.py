@@ -16,6 +16,7 @@ class Told:
     #: (visitor, comment, the page's answer or none)
     comments: tuple[tuple[str, str, str], ...] = ()
     likes: int = 0
+    with_video: bool = False
 
 
 PAST = (
@@ -25,10 +26,13 @@ PAST = (
     Told(18, 6, 1, "IG", "Four in the morning, and the oven is the only light in the street.", True,
          (("ole.draws", "This light! May I paint it?", "Please do, and show us."),), 154),
     Told(17, 11, 1, "LN", "We take on two apprentices in August. Early mornings, good coffee, a trade for life."),
+    Told(16, 15, 1, "YT", "How a sourdough wakes up: a night in ten seconds.", with_video=True, comments=(
+        ("Bread nerd", "What flour do you feed it?", "Rye, always rye."),)),
     Told(15, 9, 1, "TW", "Cinnamon buns: out of the oven at nine, gone by ten. You have been warned."),
     Told(14, 17, 2, "FB", "Tonight: the brass band from across the river, and mulled pear juice.", False,
          (("Tariq", "Is there parking?", ""), ("Greta H.", "Dogs allowed?", "On a lead, yes.")), 63),
     Told(13, 7, 1, "FB", "Closed on Monday for the new floor. On Tuesday there is cake for everybody who was patient."),
+    Told(12, 15, 1, "TT", "The apprentices race: forty rolls, one minute.", with_video=True),
     Told(11, 6, 1, "IG", "Crumb shot of the week.", True, (("kneadtoknow", "What hydration is that?", ""),), 201),
     Told(10, 10, 1, "LN", "How we cut our flour waste by a third: three scales, one list, no software."),
     Told(8, 8, 1, "FB", "Saint Martin's geese are here. Each one looks a little different, like real geese.", True,
@@ -44,13 +48,17 @@ PAST = (
          (("harbour.pilot", "Best view from the ferry.", ""),), 133),
 )  # fmt: skip
 
-#: Posts that fail, with the simulator's fault and the reason to learn from: days ago, platform, fault, text.
+#: Instead of a fault of the simulator: the page's connection has ended.
+EXPIRED = "expired"
+#: Posts that fail, each for a reason of its own: platform, the simulator's fault, text.
 FAILED = (
-    (4, "TW", "reject", "Today only: two loaves for one, until the shelf is empty."),
-    (2, "FB", "reject", "Guess how many raisins are in this bun. The winner gets the bun."),
+    ("TW", "reject", "Today only: two loaves for one, until the shelf is empty."),
+    ("YT", EXPIRED, "A croissant has 27 layers. We filmed each of them."),
 )
+#: A post that is held, because the token that made it was revoked: days ahead, platform, text.
+HELD = (2, "LN", "Our new website takes orders. (Written by the old one.)")
 
-#: Posts of the next two weeks: days ahead, hour, brand, platform, text, with a photo.
+#: Posts of the next two weeks: days ahead, hour, brand, platform, text, with a photo. The last one is cancelled.
 NEXT = (
     (0, 20, 1, "FB", "Tomorrow from seven: gingerbread, and the broken ones for half the price.", True),
     (1, 7, 1, "IG", "Good morning! Today we bake rye with caraway.", True),
