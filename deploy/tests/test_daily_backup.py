@@ -1,5 +1,5 @@
-"""The daily backup of compose: which backups it keeps and what a rehearsal finds. Nobody can read a backup without the
-key.
+"""The daily backup of compose: which backups it keeps, and what a trial restore finds. Nobody can read a backup without
+the key.
 """
 
 import io
@@ -196,7 +196,7 @@ def installation(
     request: pytest.FixtureRequest, database_for: Callable[[str], str], bucket: dict[str, str]
 ) -> Iterator[Backups]:
     """An installation with data and backups. Its folder is not pytest's, because another user runs the server of the
-    rehearsal and must reach it.
+    trial restore and must reach it.
     """
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o711)

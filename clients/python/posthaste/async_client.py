@@ -35,7 +35,7 @@ class AsyncPosthaste(AsyncOperations):
         http: httpx2.AsyncClient | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Takes the arguments of `Posthaste`. Raises PosthasteError."""
+        """Takes the arguments of `Posthaste`. Raises PosthasteError if there is no base_url."""
         self._settings = settings_of(token, base_url, timeout_seconds, retries)
         self._owns_http = http is None
         self._http = http or httpx2.AsyncClient(follow_redirects=False)

@@ -41,7 +41,8 @@ class Posthaste(Operations):
     ) -> None:
         """By default `token` and `base_url` are POSTHASTE_TOKEN and POSTHASTE_URL. `timeout_seconds` limits each try.
 
-        `http` is a client of your own, for example with a proxy. It stays open. Raises PosthasteError.
+        `http` is a client of your own, for example with a proxy. It stays open. Raises PosthasteError if there is no
+        base_url.
         """
         self._settings = settings_of(token, base_url, timeout_seconds, retries)
         self._owns_http = http is None

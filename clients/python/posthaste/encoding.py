@@ -33,7 +33,9 @@ UNSET = Unset.UNSET
 
 
 def decode(kind: type[T], value: Any) -> T:
-    """Returns the record, list or mapping of this kind that a JSON value holds. Raises UnexpectedAnswer."""
+    """Returns the record, list or mapping of this kind that a JSON value holds. Raises UnexpectedAnswer if it holds
+    none.
+    """
     decoded: T = _decode(kind, value, "the answer")
     return decoded
 
@@ -67,7 +69,9 @@ def timestamp(value: datetime) -> str:
 
 
 def parse_timestamp(text: str) -> datetime:
-    """Parses a timestamp of the API. Raises ValueError. (Before Python 3.11, fromisoformat does not know Z.)"""
+    """Parses a timestamp of the API. Raises ValueError for any other text. (Before Python 3.11, fromisoformat does not
+    know Z.)
+    """
     return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
 
 

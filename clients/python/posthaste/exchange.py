@@ -94,7 +94,9 @@ def root_of(base_url: str) -> str:
 def settings_of(
     token: str | None, base_url: str | None, timeout_seconds: float, retries: RetryPolicy | None
 ) -> Settings:
-    """Completes the arguments of a client from POSTHASTE_TOKEN and POSTHASTE_URL. Raises PosthasteError."""
+    """Completes the arguments of a client from POSTHASTE_TOKEN and POSTHASTE_URL. Raises PosthasteError if there is no
+    base_url, or it is no http(s) address.
+    """
     url = base_url or os.environ.get("POSTHASTE_URL", "")
     if not url.startswith(("http://", "https://")):
         raise PosthasteError(

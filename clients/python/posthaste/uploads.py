@@ -46,7 +46,7 @@ class Source:
 
 @contextmanager
 def opened(file: File, filename: str | None, mime_type: str | None) -> Iterator[Source]:
-    """Opens a file to upload. Raises OSError, ValueError."""
+    """Opens a file to upload. Raises OSError if that fails, ValueError if the file has no name."""
     with _stream(file) as stream:
         name = filename or (Path(file).name if isinstance(file, (str, os.PathLike)) else "")
         if not name and isinstance(getattr(stream, "name", None), str):

@@ -180,7 +180,7 @@ def read_event(body: bytes | bytearray | memoryview, header: str | None, secret:
 
 
 def _event(body: bytes | bytearray | memoryview) -> WebhookEvent:
-    """Parses the body of an event. Raises MalformedEvent."""
+    """Parses the body of an event. Raises MalformedEvent for any other body."""
     try:
         said = json.loads(bytes(body))
         event = WebhookEvent(

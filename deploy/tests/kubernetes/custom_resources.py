@@ -18,7 +18,8 @@ OURS = Path(__file__).with_suffix(".yaml")
 
 
 def check(resource: Resource, version: str) -> None:
-    """Raises AssertionError with every field of a custom resource that its definition refuses.
+    """Raises AssertionError if the definition of a custom resource refuses any of its fields. The message names them
+    all.
 
     A broker's `override` becomes part of a StatefulSet, so it is checked by the schema of StatefulSets in this version
     of Kubernetes.

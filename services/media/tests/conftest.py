@@ -12,7 +12,9 @@ from media.decoder.formats import Refused
 
 @pytest.fixture
 def inspect_image(tmp_path: Path) -> Callable[..., tuple[dict[str, Any], bytes]]:
-    """`inspect_image(data, mime_type)` returns the findings and the bytes to store. Raises Refused."""
+    """`inspect_image(data, mime_type)` returns the findings and the bytes to store. Raises Refused if the image is not
+    accepted.
+    """
 
     def look(data: bytes, mime_type: str = "image/jpeg") -> tuple[dict[str, Any], bytes]:
         uploaded, replacement = tmp_path / "uploaded", tmp_path / "replacement"

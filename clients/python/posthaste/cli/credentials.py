@@ -31,7 +31,9 @@ def load() -> Credentials | None:
 
 
 def store(credentials: Credentials) -> None:
-    """Replaces the file as a whole; mkstemp makes it readable by its user alone (0600). Raises OSError."""
+    """Replaces the file as a whole; mkstemp makes it readable by its user alone (0600). Raises OSError if it cannot be
+    written.
+    """
     target = path()
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, name = tempfile.mkstemp(dir=target.parent)

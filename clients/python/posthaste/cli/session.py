@@ -18,7 +18,7 @@ RETRIES = RetryPolicy(max_retries=5)
 
 
 class NotSignedIn(PosthasteError):
-    """There is no token."""
+    """There is no token for the server, or no server is known."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Session:
 
     @cached_property
     def client(self) -> Posthaste:
-        """The client of the chosen server. Raises NotSignedIn."""
+        """The client of the chosen server. Raises NotSignedIn without a token or a server."""
         stored = credentials.load()
         url = self.url or (stored.url if stored else None)
         # A stored token belongs to its own server: it is not sent to another one.

@@ -152,7 +152,7 @@ class Stage:
         return publish_now.publish(self.app(process), self.world.caller(), request)
 
     def brand_page(self, **fields: Any) -> api.Page:
-        """Links a page of a new brand, so that no other example counts against the brand's caps."""
+        """Links a page of a new brand, so that the posts of other runs do not count against the brand's guardrails."""
         return self.world.page(brand=new_id("brd"), **fields)  # type: ignore[no-any-return]
 
     def connect_again(self, page: api.Page) -> api.Page:

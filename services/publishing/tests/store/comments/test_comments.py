@@ -122,7 +122,7 @@ def test_a_first_comment_has_its_whole_lease_from_its_call_on(
 def test_ticks_that_claim_at_the_same_moment_claim_no_more_than_can_be_called(
     world: World, app: SendingContext, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two ticks of the worker run at once. Each begins its claim before the other's claim is done, unless a lock
+    """The worker loop runs twice at once. Each run begins its claim before the other's claim is done, unless a lock
     prevents it.
     """
     goes_on = threading.Event()

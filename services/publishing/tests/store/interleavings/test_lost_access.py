@@ -57,8 +57,8 @@ class Removal:
         self._look(self._stage.world.app)
 
     def _look(self, app: Any) -> None:
-        """Runs the worker that holds posts until it has nothing to do. The worker may hold posts of other examples
-        too.
+        """Runs the worker that holds posts until it has nothing to do. It may also hold posts that other runs have
+        made.
         """
         self._stage.world.run(
             "UPDATE post_holds SET wake_at = clock_timestamp() WHERE id = :id", id=self._event.id

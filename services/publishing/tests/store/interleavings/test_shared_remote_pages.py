@@ -1,4 +1,4 @@
-"""One page of a platform that two brands have linked: both links share one queue and one set of caps."""
+"""One page of a platform that two brands have linked: both links share one queue and the same guardrails."""
 
 import random
 from functools import partial

@@ -1,5 +1,5 @@
-"""One page of a platform that two brands or accounts have linked: it has one queue, one set of caps and one list of
-ids.
+"""One page of a platform that two brands or accounts have linked: it has one queue, and its guardrails and look-ups
+count the posts of both.
 """
 
 import threading
