@@ -26,7 +26,7 @@ class RequestFollower:
     """Finds each request that fits the filters once."""
 
     def __init__(self, client: Posthaste, filters: dict[str, Any], first: int) -> None:
-        """first: how many of the requests before now the first look returns."""
+        """`first` is the number of earlier requests that the first look returns."""
         self._client, self._filters, self._first = client, filters, first
         self._seen: dict[str, datetime] = {}
         #: What is older was not asked for.
@@ -35,7 +35,9 @@ class RequestFollower:
         self._has_looked = False
 
     def new(self) -> list[records.LogEntry]:
-        """Returns the requests since the last time, oldest first. After an exception the next call returns them."""
+        """Returns the requests since the last call, oldest first. If a call raises an exception, the next call returns
+        its requests.
+        """
         listed = self._client.iterate_logs(limit=_PAGE, **{**self._filters, "since": self._since()})
         most = None if self._has_looked else max(self._first, _PAGE)
         found = [one for one in islice(listed, most) if one.id not in self._seen]

@@ -148,14 +148,14 @@ def victim(targets: dict[str, Any]) -> Callable[..., dict[str, Any]]:
 
 @each_user
 def test_each_attack_works_outside_of_the_sandbox(victim: Any, uid: int) -> None:
-    """So a refusal inside the sandbox comes from the sandbox."""
+    """Shows that a refusal inside the sandbox comes from the sandbox."""
     tried = [name for name in ALL if name not in NOT_ALWAYS_POSSIBLE]
     assert victim(uid, outside=tried)["outside"] == dict.fromkeys(tried, "done")
 
 
 @each_user
 def test_which_refusals_are_not_known_to_be_the_sandbox_s(victim: Any, uid: int) -> None:
-    """Is skipped if attacks fail on this machine even without the sandbox. The reason names them."""
+    """The test is skipped if attacks fail on this machine even without the sandbox. The reason names them."""
     outside = victim(uid, outside=sorted(NOT_ALWAYS_POSSIBLE))["outside"]
     if refused := [name for name, outcome in outside.items() if outcome == "refused"]:
         pytest.skip(f"refused to uid {uid} without the sandbox too: {', '.join(refused)}")
@@ -181,7 +181,7 @@ def test_the_sandbox_says_what_this_kernel_lacks(victim: Any, uid: int) -> None:
 @needs_landlock
 @needs_seccomp
 def test_a_container_without_namespaces_refuses_the_same(victim: Any, uid: int) -> None:
-    """For example, Docker's default profile refuses unshare to containers without CAP_SYS_ADMIN."""
+    """Docker's default profile refuses unshare to containers without CAP_SYS_ADMIN."""
     found = victim(uid, inside=ALL, lacking=refusing(UNSHARE, NOT_PERMITTED))
     assert found["network"] is False
     assert found["inside"] == dict.fromkeys(ALL, "refused")

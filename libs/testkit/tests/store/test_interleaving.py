@@ -278,7 +278,7 @@ def test_the_threads_of_a_process_die_together(interleaver: Interleaver, databas
 def test_work_that_a_helper_thread_does_is_the_process_s(
     interleaver: Interleaver, database: Database
 ) -> None:
-    """Meanwhile the try's own thread waits for the helper thread."""
+    """The thread of the try waits while a helper thread does its work."""
 
     def in_a_thread(process: Process, row: int) -> str:
         with ThreadPoolExecutor(1) as pool:

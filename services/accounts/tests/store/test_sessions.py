@@ -160,7 +160,9 @@ def test_signing_in_often_is_no_failure(accounts: Any, ann: Any) -> None:
 
 
 def test_an_unknown_address_takes_as_long_as_a_wrong_password(accounts: Any, ann: Any) -> None:
-    """Both compute one password hash, so the response time does not tell whether the address has an account."""
+    """Both sign-ins compute one password hash, so the response time does not tell whether the address has an
+    account.
+    """
 
     def seconds(email: str) -> float:
         begin = time.perf_counter()

@@ -59,7 +59,7 @@ def test_references_go_with_the_prompt(provider: Provider, simulator: Simulator)
 def test_references_take_twice_their_memory_during_a_provider_call(
     kind: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No more than twice, because a call takes up to a minute and many run at once."""
+    """A call takes up to a minute and many run at once, so the images must not take more."""
     size_bytes = 3 * 2**20
     settings = {Gemini: GeminiSettings, OpenAi: OpenAiSettings}[kind](api_key="x", base_url="http://nowhere")
     provider = kind(settings)

@@ -25,7 +25,7 @@ DECLINED = Refill(
 
 
 def test_auto_refill_saved_before_that_was_noted_counts_as_saved_with_the_upgrade(database: Database) -> None:
-    """So declines before the upgrade do not count against the saved card."""
+    """Declines before the upgrade then do not count against the saved card."""
     with database.transaction() as connection:
         connection.execute(text("ALTER TABLE auto_refills DROP COLUMN saved_at"))
         connection.execute(text(OLDER_RELEASE_SAVES), {"account_id": "usr_before"})

@@ -91,7 +91,9 @@ def test_waiting_videos_leave_room_for_images_and_for_other_accounts(
 def test_a_picture_is_fetched_only_when_a_process_is_free(
     world: World, adapt: Callable[..., AppContext], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise each worker could put a large file into the temporary folder at the same time."""
+    """If pictures were fetched earlier, each worker could put a large file into the temporary folder at the same
+    time.
+    """
     context, media, fetched = adapt(confined_at_once=1), world.media(), []
     monkeypatch.setattr(pool, "_TURN_SECONDS", 0.1)
     monkeypatch.setattr(context.bucket, "download", lambda name, _: fetched.append(name))

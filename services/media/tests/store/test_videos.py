@@ -270,7 +270,7 @@ def test_a_video_whose_frames_are_elsewhere_opens_no_address_and_no_file(
 
 
 def test_a_video_that_refers_to_the_same_bytes_again_and_again_is_refused(world: World) -> None:
-    """Its copy would have two gigabytes."""
+    """The copy of such a video would have two gigabytes."""
     with pytest.raises(ApiError, match="INVALID_FILE_CONTENT"):
         keep(world, samples.film(filler_bytes=100_000, shown=20_000))
 

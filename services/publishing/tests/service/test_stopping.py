@@ -42,8 +42,8 @@ def test_a_post_that_is_on_its_way_when_the_service_is_told_to_stop_arrives(
 def test_an_upload_that_takes_longer_than_a_claim_lasts_is_published_after_sigterm(
     publishing: Any, simulator: Any
 ) -> None:
-    """One post is published at once for a waiting client, another one is due. Each uploads five photos in two seconds
-    each; a claim lasts six.
+    """One post is published at once for a waiting client, another post is due. Each has five photos that take two
+    seconds each to upload. A claim lasts six seconds.
     """
     service, pages = publishing.service, [publishing.page(), publishing.page()]
     at = datetime.now(UTC) + timedelta(hours=1)

@@ -168,7 +168,7 @@ def test_a_process_that_is_killed_after_it_sent_leaves_a_post_that_the_next_chec
 def test_what_a_refused_post_leaves_is_removed_and_by_the_next_check_if_that_fails(
     world: World, platform: FakePlatform, hand: Hand, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """For example, YouTube accepts a video before it fails to process it."""
+    """YouTube, for example, accepts a video before it fails to process it."""
 
     def fail(account: Any, content: Content, checkpoint: Any) -> Any:
         checkpoint.save(video_id="v1")

@@ -142,7 +142,7 @@ def test_what_was_due_and_is_not_there_goes_out(world: World, platform: FakePlat
 def test_a_first_comment_made_since_the_backup_is_not_made_again(
     world: World, platform: FakePlatform
 ) -> None:
-    """One comment is on a post that the backup has as published, the other on a post that a look-up finds."""
+    """Of two comments, one is on a post that the backup has as published, the other on a post that a look-up finds."""
     world.published(first_comment="first!")
     world.due_post(message="later", first_comment="second!")
     back_up(world)
