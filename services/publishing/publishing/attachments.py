@@ -50,7 +50,9 @@ class Attachment:
         self.files: tuple[Attached, ...] = ()
 
     def attach(self, platform: str, media_ids: Sequence[str]) -> tuple[Attached, ...]:
-        """Attaches the files to the post for this platform, and returns them. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
+        """Attaches the files to the post for this platform, and returns them. Raises NOT_FOUND for a file that the
+        caller may not use, and SERVICE_UNAVAILABLE if the media service does not answer.
+        """
         self.files = attach(self._app, self._caller, self.post_id, platform, media_ids, self._revision)
         return self.files
 
@@ -75,8 +77,9 @@ def attach(
 ) -> tuple[Attached, ...]:
     """Attaches files to a post provisionally. Files that an event has confirmed stay attached.
 
-    Returns the files in the order of `media_ids`. The media service then begins the renditions that the platform needs.
-    `revision` is the version of the post's list of files (`media_revision`). Raises NOT_FOUND, SERVICE_UNAVAILABLE.
+    Returns the files in the order of `media_ids`. The media service then begins the renditions that the platform
+    needs. `revision` is the version of the post's list of files (`media_revision`). Raises the errors of
+    `Attachment.attach`.
     """
     request = api.AttachMedia(
         post_id=post_id, media_ids=_plausible(media_ids), revision=revision, platforms=(platform,)
@@ -87,7 +90,7 @@ def attach(
 
 
 def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Attached, ...]:
-    """Reads the details of files without attaching them. Raises NOT_FOUND, SERVICE_UNAVAILABLE."""
+    """Reads the details of files without attaching them. Raises the errors of `Attachment.attach`."""
     known = {
         media_id: Attached.made_from(_asked(app.media.get_media, caller, api.MediaId(id=media_id)))
         for media_id in _plausible(media_ids)

@@ -74,7 +74,7 @@ class Settings(Record):
 
     @classmethod
     def from_env(cls) -> "Settings":
-        """Reads the settings from the environment. Raises ConfigError."""
+        """Reads the settings from the environment. Raises ConfigError if one is missing or malformed."""
         if config.number("PLATFORM_TIMEOUT_SECONDS", 0) > MAX_PLATFORM_TIMEOUT_SECONDS:
             raise config.ConfigError(
                 f"PLATFORM_TIMEOUT_SECONDS must be at most {MAX_PLATFORM_TIMEOUT_SECONDS:.0f}: the leases of calls to"
@@ -119,7 +119,7 @@ class Settings(Record):
 
 
 def _stages(name: str, default: str) -> Stages:
-    """Reads a variable that holds polling intervals by a post's age. Raises ConfigError."""
+    """Reads a variable that holds polling intervals by a post's age. Raises ConfigError if it is malformed."""
     try:
         return parse_stages(config.text(name, default))
     except ValueError as error:

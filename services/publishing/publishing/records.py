@@ -129,7 +129,7 @@ class Credentials(Record, omit_defaults=True):
 
     @classmethod
     def opened(cls, vault: Vault, stored: str) -> "Credentials":
-        """Decrypts a page's stored credentials. Raises UnreadableSecret."""
+        """Decrypts a page's stored credentials. Raises UnreadableSecret if no configured key fits."""
         text = vault.decrypt(stored)
         if text.startswith("{"):  # no platform's tokens do
             return msgspec.json.decode(text, type=cls)
@@ -148,7 +148,8 @@ class Expired(NamedTuple):
 def reached(caller: Caller, page: PageRow | None, field: str | None = "page_id") -> PageRow:
     """Returns the page if it is linked and the caller may use it.
 
-    Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
+    Otherwise raises NOT_FOUND (with `field`), or BRAND_NOT_AUTHORIZED for a page of a brand that the token may not
+    use.
     """
     if page is None or page.unlinked_at is not None:
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))

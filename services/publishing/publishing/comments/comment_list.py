@@ -15,8 +15,12 @@ from publishing.store.pages import Pages
 
 
 def show_list(app: AppContext, caller: Caller, request: api.ListComments) -> api.CommentList:
-    """Returns a post's comments, newest first. Raises NOT_FOUND, INVALID_DATE, VALIDATION_ERROR, UNSUPPORTED_PLATFORM,
-    PAGE_EXPIRED, PLATFORM_ERROR."""
+    """Returns a post's comments, newest first.
+
+    Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a post that the caller may not see, INVALID_DATE or VALIDATION_ERROR
+    for a malformed parameter, UNSUPPORTED_PLATFORM if the platform has no comments, PAGE_EXPIRED, and PLATFORM_ERROR
+    if the platform refuses.
+    """
     if request.since is not None and request.since.tzinfo is None:
         raise ApiError(INVALID_DATE, field="since")
     if request.page_id is not None:

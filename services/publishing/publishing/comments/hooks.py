@@ -42,7 +42,9 @@ _LEASE_SECONDS = 60.0
 
 
 def verify(app: AppContext, request: api.VerifyHook) -> Nothing:
-    """Confirms a platform's subscription to the webhook address. Raises NOT_FOUND, HOOK_REFUSED."""
+    """Confirms a platform's subscription to the webhook address. Raises NOT_FOUND for an unknown platform, and
+    HOOK_REFUSED for a wrong token.
+    """
     hooks, settings = _hooks(app, _platform(request.platform))
     expected = hooks.verify_token(settings)
     fits = hmac.compare_digest(request.token.encode("utf-8", "replace"), expected.encode())
@@ -52,8 +54,11 @@ def verify(app: AppContext, request: api.VerifyHook) -> Nothing:
 
 
 def receive(app: AppContext, request: api.ReceiveHook) -> Nothing:
-    """Checks a platform's webhook and stores its comments. Raises NOT_FOUND, HOOK_REFUSED, INVALID_JSON,
-    PAYLOAD_TOO_LARGE."""
+    """Checks a platform's webhook and stores its comments.
+
+    Raises NOT_FOUND for an unknown platform, HOOK_REFUSED for a wrong signature, and INVALID_JSON or PAYLOAD_TOO_LARGE
+    for a bad body.
+    """
     platform = _platform(request.platform)
     body = _inflated(request.deflated_body)
     hooks, settings = _hooks(app, platform)
@@ -69,7 +74,9 @@ def receive(app: AppContext, request: api.ReceiveHook) -> Nothing:
 
 
 def finish_comments(app: AppContext) -> int:
-    """Claims comments whose webhook left a detail out, and starts reading them from the platform. Returns how many."""
+    """Claims comments whose webhook left a detail out, and starts reading them from the platform. Returns how many it
+    claimed.
+    """
     return app.polling.fill("waiting comments", partial(_claim, app))
 
 
@@ -109,7 +116,9 @@ def _hooks(app: AppContext, platform: str) -> tuple[Hooks, Any]:
 
 
 def _inflated(deflated: bytes) -> bytes:
-    """Decompresses the body of a webhook. Raises INVALID_JSON, PAYLOAD_TOO_LARGE."""
+    """Decompresses the body of a webhook. Raises INVALID_JSON if it is damaged, and PAYLOAD_TOO_LARGE if it is too
+    long.
+    """
     stream = zlib.decompressobj()
     try:
         body = stream.decompress(deflated, api.MAX_HOOK_BYTES + 1)

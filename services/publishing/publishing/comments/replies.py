@@ -67,8 +67,9 @@ def reply(
     """Replies to a comment, once per operation. Returns when the platform has answered. If that takes longer than
     `answer` allows, the client is told PLATFORM_OUTCOME_UNKNOWN before (`posts/answers.py`).
 
-    Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED, PAGE_PERMISSION_MISSING, PLATFORM_REJECTED,
-    PLATFORM_OUTCOME_UNKNOWN; POST_IN_PROGRESS while the operation's reply is being sent or looked up.
+    Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED or PAGE_PERMISSION_MISSING before anything
+    is sent, PLATFORM_REJECTED or PLATFORM_OUTCOME_UNKNOWN after the call, and POST_IN_PROGRESS while the operation's
+    reply is being sent or looked up.
     """
     work = partial(_reply, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))
@@ -100,7 +101,7 @@ def _reply(app: AppContext, caller: Caller, request: api.ReplyToComment, answer:
 
 
 def look_up_replies(app: AppContext) -> int:
-    """Starts looking up replies whose outcome is unknown. Returns how many."""
+    """Starts looking up replies whose outcome is unknown. Returns how many look-ups it started."""
     return app.side.fill("replies", partial(_claim_replies, app))
 
 
@@ -200,7 +201,7 @@ def _begin(
     Returns the page and the reply.
 
     Raises Done if the operation has already made a reply, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an
-    unlinked page, PAGE_EXPIRED.
+    unlinked page, and PAGE_EXPIRED for an expired one.
     """
     operations, comments = Operations(connection), Comments(connection)
     operation = operations.lock(caller)
@@ -245,7 +246,7 @@ def _tell(connection: Connection, page: PageRow, post: Post, row: ReplyRow) -> N
 
 
 def _check_message(page: PageRow, message: str) -> None:
-    """Checks that a reply is neither empty nor longer than the platform allows. Raises VALIDATION_ERROR."""
+    """Raises VALIDATION_ERROR if a reply is empty or longer than the platform allows."""
     check_text(message, "message")
     if not message.strip():
         raise invalid("message", "must not be empty")

@@ -103,8 +103,9 @@ def locked(app: AppContext, browser: Browser, accounts: Sequence[FoundAccount]) 
 
 
 def unlocked(app: AppContext, browser: Browser, stored: str | None) -> list[FoundAccount]:
-    """Decrypts what `locked` encrypted. Raises NOT_FOUND if it was encrypted for another browser, or no configured key
-    decrypts it."""
+    """Decrypts accounts that `locked` has encrypted. Raises NOT_FOUND if they were encrypted for another browser, or
+    if no configured key decrypts them.
+    """
     if stored is None:
         return []
     try:

@@ -18,9 +18,9 @@ from publishing.store.pages import Pages
 def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHealth:
     """Checks the connection by reading the page's profile, and stores the profile and what was found.
 
-    A page that was found expired stays expired until it is linked again. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED,
-    UNSUPPORTED_PLATFORM; PLATFORM_ERROR when the platform cannot tell now (a temporary failure, a rate limit, a renewal
-    without an answer).
+    A page that was found expired stays expired until it is linked again. Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for
+    a page that the caller may not use, UNSUPPORTED_PLATFORM if the platform has no connector, and PLATFORM_ERROR when
+    the platform cannot tell now (a temporary failure, a rate limit, a renewal without an answer).
     """
     with app.database.reading() as connection:
         page = reached(caller, Pages(connection).get(request.id), field=None)
@@ -49,7 +49,7 @@ def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | No
     """Reads the page's profile from the platform, renewing an expired token if possible. Returns the page and any
     refusal.
 
-    Raises PLATFORM_ERROR for a refusal that may pass, UNSUPPORTED_PLATFORM.
+    Raises PLATFORM_ERROR for a refusal that may pass, and UNSUPPORTED_PLATFORM if the platform has no connector.
     """
     refusal = _ask(app, page)
     if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(app, page):
@@ -93,7 +93,8 @@ def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) ->
 
 def _ask(app: AppContext, page: PageRow) -> PlatformRefusal | None:
     """Reads the page's profile from the platform and stores it. Returns the platform's refusal, or None. Raises
-    UNSUPPORTED_PLATFORM."""
+    UNSUPPORTED_PLATFORM if the platform has no connector.
+    """
     try:
         connector, account = app.connection_to(page)
         profile = connector.profile(account)

@@ -61,7 +61,8 @@ _STATUS = {"pending": "pending", "exchanging": "pending", "refused": "refused", 
 def begin(app: AppContext, caller: Caller, request: api.BeginLink) -> api.LinkBegun:
     """Begins a link session. The gateway has checked that the brand exists.
 
-    Raises BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM, VALIDATION_ERROR.
+    Raises BRAND_NOT_AUTHORIZED for a brand that the token may not use, UNSUPPORTED_PLATFORM if no app is configured
+    for the platform, and VALIDATION_ERROR for an invalid field.
     """
     caller.check_reach(caller.account_id, request.brand_id, field="brand_id")
     content.check_text(request.brand_name, "brand_name")
@@ -101,7 +102,7 @@ def _read_state(app: AppContext, state: str) -> tuple[str, str]:
     """Returns the ids of the session and of the browser from an OAuth state that we signed. Raises NOT_FOUND for any
     other state.
 
-    A state of the previous release names no browser: it is refused, and the person begins again.
+    A state of the previous release names no browser. It is refused, and the person must begin again.
     """
     parts = _STATE.fullmatch(state)
     if parts is None or not app.vault.is_signed(f"{parts[1]}.{parts[2]}", parts[3]):
@@ -150,7 +151,9 @@ def finish(app: AppContext, request: api.FinishLink) -> api.LinkSession:
 
 
 def show(app: AppContext, caller: Caller, request: api.GetLink) -> api.LinkSession:
-    """Returns a link session to the client that began it. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    """Returns a link session to the client that began it. Raises NOT_FOUND for any other client, and
+    BRAND_NOT_AUTHORIZED if the token may no longer use the brand.
+    """
     with app.database.reading() as connection:
         link = _reached(caller, Links(connection).get(request.session_id))
     return _view(app, link)
@@ -159,8 +162,8 @@ def show(app: AppContext, caller: Caller, request: api.GetLink) -> api.LinkSessi
 def choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api.PagesLinked:
     """Links the chosen accounts. Accounts that are linked already stay as they are.
 
-    Raises NOT_FOUND (with field account_ids for an account that was not found), BRAND_NOT_AUTHORIZED, POST_IN_PROGRESS
-    before the person has agreed.
+    Raises NOT_FOUND for an unknown session or (with the field account_ids) for an account that the login did not find,
+    BRAND_NOT_AUTHORIZED if the token may not use the brand, and POST_IN_PROGRESS before the person has agreed.
     """
     work = partial(_choose, app, caller, request)
     return once(app.database, caller, work, partial(_chosen, app, caller))
@@ -199,7 +202,7 @@ def _choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api
 
 
 def forget_links(app: AppContext) -> int:
-    """Removes expired link sessions with the accounts that were not chosen. Returns how many."""
+    """Removes expired link sessions with the accounts that were not chosen. Returns how many sessions it removed."""
     with app.database.transaction() as connection:
         return Links(connection).forget_old(_FORGET_AT_ONCE)
 
@@ -256,7 +259,9 @@ def _unhappy(request: api.FinishLink) -> tuple[str, dict[str, str]]:
 
 
 def _find(app: AppContext, link: LinkRow, code: str) -> list[FoundAccount]:
-    """Exchanges the code for tokens and returns the accounts found. Raises PlatformRefusal, ApiError."""
+    """Exchanges the code for tokens and returns the accounts found. Raises PlatformRefusal if the platform refuses,
+    and ApiError if the session cannot be decrypted.
+    """
     login = login_of(app, link.platform, link.account_type)
     tokens = login.exchange(code, redirect_uri(app, link.platform), _verifier(app, link))
     with app.database.reading() as connection:
@@ -306,7 +311,9 @@ def _reached(caller: Caller, link: LinkRow | None) -> LinkRow:
 
 
 def login_of(app: AppContext, platform: str, account_type: str | None) -> Login:
-    """Returns a platform's login for this kind of account. Raises VALIDATION_ERROR, UNSUPPORTED_PLATFORM."""
+    """Returns a platform's login for this kind of account. Raises VALIDATION_ERROR for an unknown kind, and
+    UNSUPPORTED_PLATFORM if no app is configured.
+    """
     if platform not in PLATFORMS:
         raise invalid("platform", f"must be one of {', '.join(PLATFORMS)}")
     row = PLATFORMS[platform]

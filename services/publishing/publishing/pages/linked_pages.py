@@ -67,7 +67,7 @@ def _link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
 
 
 def _page(app: AppContext, page_id: str) -> api.Page:
-    """Answers a repeated operation with the page as it is now. Raises NOT_FOUND."""
+    """Answers a repeated operation with the page as it is now. Raises NOT_FOUND if it was unlinked."""
     with app.database.reading() as connection:
         page = Pages(connection).get(page_id)
     if page is None or page.unlinked_at is not None:

@@ -81,7 +81,7 @@ def renew_at(now: datetime, tokens: Tokens) -> datetime | None:
 
 
 def renew_credentials(app: AppContext) -> int:
-    """Claims pages whose renewal is due and starts the renewals. Returns how many."""
+    """Claims pages whose renewal is due and starts the renewals. Returns how many it claimed."""
     return app.side.fill("renewals", partial(_claim, app))
 
 

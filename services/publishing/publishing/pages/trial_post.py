@@ -107,7 +107,9 @@ def _make(app: AppContext, subject: Subject, photo: str) -> PlatformCheck:
 
 
 def _sent(app: AppContext, subject: Subject, text: str, photo: str) -> str:
-    """Makes the test post and returns its id. Raises PlatformRefusal, OutcomeUnknown."""
+    """Makes the test post and returns its id. Raises PlatformRefusal if the platform refuses it, and OutcomeUnknown if
+    no usable answer comes.
+    """
     trial = subject.trial
     if trial.stage is not None:
         return trial.stage(subject.settings, subject.account, text, photo)

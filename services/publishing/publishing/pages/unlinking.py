@@ -25,8 +25,9 @@ _SETTLED_AT_ONCE = 5
 def unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
     """Unlinks a page, once per operation.
 
-    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED, PAGE_IN_USE; POST_IN_PROGRESS while a post, a first comment or a reply of
-    the page is being sent.
+    Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a page that the caller may not use, PAGE_IN_USE if the page has queued
+    posts and the request does not cancel them, and POST_IN_PROGRESS while a post, a first comment or a reply of the
+    page is being sent.
     """
     work = partial(_unlink, app, caller, request)
     return once(app.database, caller, work, partial(_answered_again, app, caller))
@@ -61,7 +62,7 @@ def _answered_again(app: AppContext, caller: Caller, result: str) -> api.PageUnl
 def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[list[Post], dict[str, int]]:
     """Cancels the page's queued and held posts. Returns them, and the revisions of their events for the media service.
 
-    Raises PAGE_IN_USE if there are such posts and `may` is False, POST_IN_PROGRESS while a post is being sent.
+    Raises PAGE_IN_USE if there are such posts and `may` is False, and POST_IN_PROGRESS while a post is being sent.
     """
     store = Posts(connection)
     pending = store.pending_of_page(page_id)

@@ -37,7 +37,7 @@ class Refusal(StrEnum):
 
 
 class PlatformRefusal(Exception):
-    """The platform definitely did not do what the call asked for."""
+    """Raised when the platform definitely did not do what the call asked for."""
 
     def __init__(self, kind: Refusal, code: str, message: str, wait_seconds: float | None = None) -> None:
         super().__init__(kind, code, message)
@@ -53,11 +53,11 @@ class PlatformRefusal(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """An irreversible call got no usable answer. Its outcome must be looked up before anything else is sent."""
+    """Raised when an irreversible call got no usable answer. Look its outcome up before sending anything else."""
 
 
 class NotConnected(Exception):
-    """There is no connector for this platform; a client gets UNSUPPORTED_PLATFORM."""
+    """Raised when there is no connector for this platform; a client gets UNSUPPORTED_PLATFORM."""
 
     def __init__(self, platform_code: str, platform_name: str) -> None:
         super().__init__(f"Posting to {platform_name} is not available on this server yet.")
@@ -201,8 +201,9 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Published posts with the attempt's content, found without the id of a photo, video or container of the attempt.
-    Each may have been made by another attempt with equal content."""
+    """Published posts with the attempt's content. Not found by an id of the attempt, so another attempt may have made
+    them.
+    """
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]
@@ -358,11 +359,11 @@ class Connector(ABC):
 
     @abstractmethod
     def comment(self, account: Account, remote_id: str, text: str) -> str:
-        """Comments on a post of ours (the first comment) and returns the comment's id. Raises OutcomeUnknown."""
+        """Makes the first comment on a post of ours and returns its id. Raises OutcomeUnknown."""
 
     @abstractmethod
     def reply(self, account: Account, comment_id: str, text: str) -> str:
-        """Replies to a comment and returns the reply's id. Raises OutcomeUnknown."""
+        """Replies to a comment and returns the reply's id. Raises OutcomeUnknown without a usable answer."""
 
     @abstractmethod
     def find_comment(self, comment: OpenComment) -> str | None:

@@ -65,7 +65,7 @@ class ThreadList:
 
 
 def comment_page(query: CommentQuery, source: ThreadList) -> CommentPage:
-    """Reads one page of a post's comments. Raises PlatformRefusal."""
+    """Reads one page of a post's comments. Raises PlatformRefusal if the platform refuses."""
     until = listing_ends()
     place = Place.of(query, source.largest)
     rows, token = source.page(place)

@@ -8,7 +8,7 @@ from publishing.platforms.base import RemoteComment
 
 
 class NoHook(Exception):
-    """The body of a webhook is not a JSON object."""
+    """Raised when the body of a webhook is not a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)

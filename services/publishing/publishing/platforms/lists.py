@@ -19,14 +19,14 @@ LISTING_SECONDS = 20.0
 
 
 class ListTooLong(PlatformRefusal):
-    """The list goes on after the last page that we read, so something may be missing in what was read."""
+    """Raised when the list goes on after the last page that we read, so that something may be missing."""
 
     def __init__(self) -> None:
         super().__init__(Refusal.TRANSIENT, "TOO_MANY", "The platform's list does not end.")
 
 
 class OutOfTime(ListTooLong):
-    """The time for reading the list has run out. The next call reads the rest."""
+    """Raised when the time for reading the list has run out. The next call reads the rest."""
 
 
 def listing_ends() -> float:

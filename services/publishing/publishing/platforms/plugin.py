@@ -40,7 +40,9 @@ class PlatformSettings(Protocol):
 
     @classmethod
     def from_env(cls) -> "PlatformSettings":
-        """Reads the platform's settings from the environment, for `config.py`. Raises ConfigError."""
+        """Reads the platform's settings from the environment, for `config.py`. Raises ConfigError if one
+        is malformed.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from publishing.platforms.base import Account, Content
 class Trial:
     """How one platform's test post is made, found and removed. Either `content` or `stage` makes it.
 
-    The functions take the platform's settings, and raise PlatformRefusal.
+    The functions take the platform's settings, and raise PlatformRefusal if the platform refuses.
     """
 
     #: The post as people read it: "a private video".

@@ -37,7 +37,8 @@ def edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.Schedule
     """Changes a queued or held post. The rules are checked again for what changes.
 
     The caller becomes the maker of a queued post; a held post stays held. A repeated operation gets the post. Raises
-    NOT_FOUND, POST_IN_PROGRESS, TOKEN_REVOKED and the errors of schedule.
+    NOT_FOUND or POST_IN_PROGRESS if the post's state does not allow a change, TOKEN_REVOKED if the token was revoked
+    during the call, and the errors of `schedule`.
     """
     work = partial(_edit, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))
@@ -110,7 +111,9 @@ def _edited(post: Post, request: api.EditPost) -> api.PostContent:
 def _new_time(
     store: Posts, page: PageRow, post: Post, request: api.EditPost, now: datetime
 ) -> dict[str, Any]:
-    """Checks the time that an edit names and returns the columns to store; empty if it names none. Raises ApiError."""
+    """Checks the time that an edit names and returns the columns to store; empty if it names none. Raises ApiError if
+    the time is not allowed or breaks a guardrail.
+    """
     if request.scheduled_at is UNSET:
         return {}
     scheduled_at = instant(request.scheduled_at)

@@ -18,7 +18,11 @@ from publishing.store.posts import Posts
 
 
 def read(app: AppContext, caller: Caller, request: api.PostId) -> api.Engagement:
-    """Reads a post's counts from the platform. Raises NOT_FOUND, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR."""
+    """Reads a post's counts from the platform.
+
+    Raises NOT_FOUND for a post that is not published or that the caller may not see, UNSUPPORTED_PLATFORM if the
+    platform has no counts, PAGE_EXPIRED, and PLATFORM_ERROR if the platform refuses.
+    """
     page, post = published(app, caller, request.id)
     if not PLATFORMS[page.platform].engagement:
         raise ApiError(UNSUPPORTED_PLATFORM, platform=page.platform)
@@ -47,7 +51,9 @@ def read(app: AppContext, caller: Caller, request: api.PostId) -> api.Engagement
 def published(
     app: AppContext, caller: Caller, post_id: str, field: str | None = None
 ) -> tuple[PageRow, Post]:
-    """Returns a published post with its page. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    """Returns a published post with its page. Raises NOT_FOUND for any other post, and BRAND_NOT_AUTHORIZED for one
+    that the token may not use.
+    """
     post = get_post(app, caller, post_id, field)
     if post.state != "published" or post.remote_id is None:
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))

@@ -18,7 +18,9 @@ _MOST_FOUND = 100
 
 
 def show(app: AppContext, caller: Caller, request: api.PostId) -> api.FullPost:
-    """Returns a post of any origin and state with all its details. Raises NOT_FOUND, BRAND_NOT_AUTHORIZED."""
+    """Returns a post of any origin and state with all its details. Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a post
+    that the caller may not see.
+    """
     post = get_post(app, caller, request.id)
     with app.database.reading() as connection:
         page = Pages(connection).get(post.page_id)

@@ -44,7 +44,8 @@ def release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.P
     """Queues held posts again, once per operation. The caller becomes their maker.
 
     No guardrail is checked: a post that would break a cap when it is due is put off until it fits. Raises
-    TOKEN_REVOKED, and NOT_FOUND and BRAND_NOT_AUTHORIZED for `post_ids`.
+    TOKEN_REVOKED if the token was revoked during the call, and NOT_FOUND or BRAND_NOT_AUTHORIZED for an id in
+    `post_ids` that the caller may not use.
     """
     released = once(
         app.database, caller, partial(_release, app, caller, request), partial(_again, api.PostsReleased)
@@ -82,8 +83,9 @@ def _release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.
 
 
 def cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
-    """Cancels held posts, once per operation. Raises TOKEN_REVOKED, and NOT_FOUND and BRAND_NOT_AUTHORIZED for
-    `post_ids`."""
+    """Cancels held posts, once per operation. Raises TOKEN_REVOKED if the token was revoked during the call, and
+    NOT_FOUND or BRAND_NOT_AUTHORIZED for an id in `post_ids` that the caller may not use.
+    """
     work = partial(_cancel, app, caller, request)
     return once(app.database, caller, work, partial(_again, api.HeldPostsCancelled))
 

@@ -24,7 +24,9 @@ _TICK = timedelta(microseconds=1)
 
 
 def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) -> api.ScheduledPostList:
-    """Lists scheduled posts, soonest first. Raises BRAND_NOT_AUTHORIZED, INVALID_DATE, VALIDATION_ERROR."""
+    """Lists scheduled posts, soonest first. Raises BRAND_NOT_AUTHORIZED for a brand that the token may not use, and
+    INVALID_DATE or VALIDATION_ERROR for a malformed filter.
+    """
     statuses, platform = statuses_in(request.status), platform_code(request.platform)
     _check_zone(since=request.since, until=request.until)
     brand_ids = _brands(caller, request.brand_id)
@@ -66,7 +68,9 @@ def count(app: AppContext, caller: Caller, request: api.CountScheduledPosts) -> 
 
 
 def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
-    """Lists published posts, newest first. Raises BRAND_NOT_AUTHORIZED, INVALID_DATE, VALIDATION_ERROR."""
+    """Lists published posts, newest first. Raises BRAND_NOT_AUTHORIZED for a brand that the token may not use, and
+    INVALID_DATE or VALIDATION_ERROR for a malformed filter.
+    """
     platform = platform_code(request.platform)
     _check_zone(since=request.since, until=request.until)
     brand_ids = _brands(caller, request.brand_id)
@@ -140,7 +144,7 @@ def _brands(caller: Caller, brand_id: str | None) -> tuple[str, ...] | None:
     """Returns the brands whose posts are listed; None for all brands of the account. The gateway has checked that
     `brand_id` exists.
 
-    Raises BRAND_NOT_AUTHORIZED.
+    Raises BRAND_NOT_AUTHORIZED if the token may not use it.
     """
     if brand_id is None:
         return caller.brand_ids

@@ -45,9 +45,9 @@ def publish(
     If that takes longer than `answer` allows, the client is told PLATFORM_OUTCOME_UNKNOWN, and the result is only
     stored.
 
-    Raises UNSUPPORTED_PLATFORM, PLATFORM_REJECTED, PAGE_EXPIRED, PLATFORM_OUTCOME_UNKNOWN, and the errors of schedule
-    that are not about times. Raises MEDIA_PROCESSING when files are not ready: nothing was sent then. Raises
-    POST_IN_PROGRESS while a post of the same operation is being sent or looked up.
+    Raises PLATFORM_REJECTED or PLATFORM_OUTCOME_UNKNOWN after the call of the platform. Before the call it raises
+    UNSUPPORTED_PLATFORM, PAGE_EXPIRED, MEDIA_PROCESSING when files are not ready, and the errors of schedule that are
+    not about times. Raises POST_IN_PROGRESS while a post of the same operation is being sent or looked up.
     """
     work = partial(_publish, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))
@@ -139,8 +139,10 @@ def _record(app: SendingContext, outcome: AttemptOutcome, answer: Answer) -> Pos
 
 
 def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishResult | None:
-    """Answers a repeated operation with the result of its post; None if the platform refused it, so that it may be sent
-    again. Raises NOT_FOUND, POST_IN_PROGRESS."""
+    """Answers a repeated operation with the result of its post; None if the platform refused it, so that it may be
+    sent again. Raises NOT_FOUND if the caller may no longer see the post, and POST_IN_PROGRESS while it is being sent
+    or looked up.
+    """
     post = get_post(app, caller, post_id)
     if post.state == "published":
         return post.result_view()

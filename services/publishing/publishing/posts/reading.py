@@ -23,7 +23,8 @@ def get_post(
 ) -> Post:
     """Returns a post that the caller may see. With `by_operator` the operator may see the posts of every account.
 
-    Raises NOT_FOUND (with `field`), BRAND_NOT_AUTHORIZED.
+    Raises NOT_FOUND (with `field`) if there is no such post, and BRAND_NOT_AUTHORIZED if the token may not use its
+    brand.
     """
     with app.database.reading() as connection:
         post = Posts(connection).get(post_id)

@@ -19,8 +19,8 @@ from publishing.store.posts import Posts
 def retry(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
     """Makes a failed post due now. The caller becomes its maker. A repeated operation only gets the post.
 
-    Raises POST_IN_PROGRESS for a queued post, NOT_FOUND in any other state (decisions) and when a file is gone,
-    TOKEN_REVOKED if the token was revoked during the call.
+    Raises POST_IN_PROGRESS for a queued post, NOT_FOUND for a post in any other state (decisions) or with a file that
+    is gone, and TOKEN_REVOKED if the token was revoked during the call.
     """
     work = partial(_retry, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))

@@ -76,8 +76,9 @@ def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPo
 
 
 def pages_of(app: AppContext, caller: Caller, request: OnPages) -> dict[str, PageRow]:
-    """Returns the rows of the requested pages by id, in the order of the request. Raises NOT_FOUND,
-    BRAND_NOT_AUTHORIZED."""
+    """Returns the rows of the requested pages by id, in the order of the request. Raises NOT_FOUND or
+    BRAND_NOT_AUTHORIZED for a page that the caller may not use.
+    """
     with app.database.reading() as connection:
         found = Pages(connection).many([page.page_id for page in request.pages])
     return {

@@ -40,7 +40,7 @@ def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.
 def validate_on_pages(app: AppContext, caller: Caller, request: api.ValidatePosts) -> api.PageValidations:
     """Validates the post on each page by itself: the posts of one call do not count for each other's guardrails.
 
-    Raises NOT_FOUND, BRAND_NOT_AUTHORIZED.
+    Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a page that the caller may not use.
     """
     pages = several_pages.pages_of(app, caller, request)
     with app.database.reading() as connection:

@@ -26,7 +26,7 @@ def platform_code(value: str | None) -> str | None:
 
 
 def statuses_in(value: str) -> tuple[str, ...]:
-    """Parses the filter of statuses: `all` or a comma-separated list. Raises VALIDATION_ERROR."""
+    """Parses the filter of statuses: `all` or a comma-separated list. Raises VALIDATION_ERROR for an unknown status."""
     if value == "all":
         return STATUSES
     asked = tuple(part.strip() for part in value.split(","))

@@ -26,7 +26,7 @@ ReturnUrls = Collection[tuple[str, str]]
 
 def parse(entries: Collection[str]) -> frozenset[tuple[str, str]]:
     """Parses the entries of CONNECT_RETURN_URLS (`ACCOUNT=URL`) into pairs of account id, or `*`, and URL. Raises
-    ConfigError.
+    ConfigError for a malformed entry.
     """
     found = [_ENTRY.fullmatch(entry) for entry in entries]
     for entry, match in zip(entries, found, strict=True):

@@ -35,10 +35,10 @@ class SendingContext(AppContext):
 
 @cache
 def context_of(database: Database, bus: Bus) -> SendingContext:
-    """Creates the context of this process, with its database and with settings from the environment. Keeps the worker's
-    lease.
+    """Creates the context of this process, with its database and with settings from the environment. Keeps the
+    worker's lease.
 
-    Raises ConfigError.
+    Raises ConfigError if a setting is missing or malformed.
     """
     app = SendingContext(database, Settings.from_env(), bus.service("media"))
     app.lease.keep()

@@ -41,7 +41,7 @@ FIRST_ID_SECONDS = 10.0
 
 
 class ClaimLost(Exception):
-    """The claim has lapsed, or may have lapsed: nothing more may be sent. Raised and caught in this module."""
+    """Raised when the claim has lapsed, or may have lapsed: nothing more may be sent. Caught in this module."""
 
 
 def deliver(app: AppContext, page: PageRow, post: Post) -> AttemptOutcome:
@@ -102,7 +102,9 @@ def _check_claim(app: AppContext, post: Post) -> None:
 
 
 def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSource, ...]:
-    """Returns the post's files, after checking them and the text as they are now. Raises PlatformRefusal, ClaimLost."""
+    """Returns the post's files, after checking them and the text as they are now. Raises PlatformRefusal if the
+    platform would refuse them, and ClaimLost if the claim was lost.
+    """
     files = post_files.files_of(app, post) if post.media_ids or post.media_urls else []
     sources = tuple(source for _, source in files)
     for error in (

@@ -30,7 +30,7 @@ _LEASE_SECONDS = LONGEST_CALL_SECONDS + 20.0
 
 
 def name_posts(app: AppContext) -> int:
-    """Claims published posts that lack their final id and starts asking for it. Returns how many."""
+    """Claims published posts that lack their final id and starts asking for it. Returns how many it claimed."""
     return app.side.fill("final ids", partial(_claim, app))
 
 

@@ -62,7 +62,7 @@ class _Step(NamedTuple):
 
 
 def send_first_comments(app: AppContext) -> int:
-    """Claims due first comments and starts making them. Returns how many."""
+    """Claims due first comments and starts making them. Returns how many it claimed."""
     return app.side.fill("first comments", partial(_claim, app))
 
 

@@ -45,7 +45,9 @@ _VAGUE = ("", "application/octet-stream", "binary/octet-stream")
 
 
 class FilesNotReady(Exception):
-    """The media service is still making the rendition of a file that the platform needs. Nothing was sent."""
+    """Raised while the media service is still making the rendition of a file that the platform needs. Nothing was
+    sent.
+    """
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(error.message)
@@ -53,8 +55,9 @@ class FilesNotReady(Exception):
 
 
 def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
-    """Returns the files behind the post's media_ids, or their renditions for the platform. Raises PlatformRefusal,
-    FilesNotReady."""
+    """Returns the files behind the post's media_ids, or their renditions for the platform. Raises PlatformRefusal if a
+    file is gone or cannot be used, and FilesNotReady while a rendition is being made.
+    """
     if not post.media_ids:
         return ()
     with _refusals():

@@ -37,7 +37,7 @@ GIVE_UP_SECONDS = DAY_SECONDS
 
 
 def look_up_posts(app: SendingContext) -> int:
-    """Claims posts whose look-up is due and starts the look-ups. Returns how many."""
+    """Claims posts whose look-up is due and starts the look-ups. Returns how many it claimed."""
     return app.side.fill("look-ups", partial(_claim, app))
 
 

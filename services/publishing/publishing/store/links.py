@@ -116,7 +116,7 @@ class Links:
         self._connection.execute(update(links).where(links.c.id == link_id).values(found=found))
 
     def forget_old(self, limit: int) -> int:
-        """Removes up to `limit` expired link sessions. Returns how many."""
+        """Removes up to `limit` expired link sessions. Returns how many it removed."""
         old = select(links.c.id).where(links.c.expires_at <= clock_now()).limit(limit)
         return self._connection.execute(
             delete(links).where(links.c.id.in_(old.with_for_update(skip_locked=True)))

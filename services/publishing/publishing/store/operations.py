@@ -75,7 +75,7 @@ class PostOperations:
     def void(self, tries: Collection[tuple[str, int]]) -> Voided:
         """Voids operations that have made nothing yet, given as (id, last try to void).
 
-        Waits for a try that is storing something now. Raises SERVICE_UNAVAILABLE.
+        Waits for a try that is storing something now. Raises SERVICE_UNAVAILABLE if that takes too long.
         """
         before = self._standings({operation_id for operation_id, _ in tries})
         rest = [(operation_id, number) for operation_id, number in tries if before[operation_id] != "made"]
@@ -91,7 +91,7 @@ class PostOperations:
     def leave(self, operation_id: str, try_number: int) -> Left:
         """Voids the operation if it has not begun to send; otherwise marks its outcome as not awaited by the client.
 
-        Raises SERVICE_UNAVAILABLE.
+        Raises SERVICE_UNAVAILABLE if the database does not answer in time.
         """
         [result] = Operations(self._connection).void([(operation_id, try_number)]).values()
         if result is None:

@@ -121,11 +121,11 @@ class Reconciliation:
         self._connection = connection
 
     def lapse_unrenewed(self, first_look_seconds: float) -> int:
-        """Ends claims that belong to no worker and whose own lease has expired. Returns how many."""
+        """Ends claims that belong to no worker and whose own lease has expired. Returns how many it ended."""
         return self._lapse(_LOCK_UNRENEWED, first_look_seconds, limit=_BATCH)
 
     def lapse_of_worker(self, worker_id: str, first_look_seconds: float) -> tuple[int, bool]:
-        """Ends a batch of the claims of a worker that is gone. Returns how many, and whether none is left."""
+        """Ends a batch of the claims of a worker that is gone. Returns how many it ended, and whether none is left."""
         count = self._lapse(_LOCK_CLAIMED, first_look_seconds, worker=worker_id, limit=_BATCH)
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 

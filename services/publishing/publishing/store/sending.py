@@ -186,7 +186,7 @@ class Claim(NamedTuple):
 
 
 class RemoteIdTaken(Exception):
-    """The platform answered with a remote id that another post of the page has."""
+    """Raised when the platform answered with a remote id that another post of the page has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,9 @@ class Sending:
             self._connection.execute(_PUT_OFF, {"ids": list(later), "times": list(later.values())})
 
     def put_off_page(self, page_id: str, wait_seconds: float) -> int:
-        """Puts off the queued posts of a page and its siblings by at least `wait_seconds`. Returns how many."""
+        """Puts off the queued posts of a page and its siblings by at least `wait_seconds`. Returns how many it put
+        off.
+        """
         return self._connection.execute(_PUT_OFF_PAGE, {"page": page_id, "wait": wait_seconds}).rowcount
 
     def fail_unsent(self, post_ids: Collection[str], code: str, message: str) -> list[Post]:

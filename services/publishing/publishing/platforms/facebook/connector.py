@@ -125,10 +125,10 @@ class FacebookConnector(FacebookReading):
 
     def _uploaded(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
         """Gives a video to Facebook. Returns the video's id, which is stored in the checkpoint too. Raises
-        OutcomeUnknown.
+        OutcomeUnknown if the last call got no usable answer.
 
-        If we have the file's bytes, sends them in pieces; if an answer is lost, the upload session shows what happened.
-        If we have no bytes, or Facebook takes no pieces, sends the video's public address.
+        If we have the file's bytes, sends them in pieces; if an answer is lost, the upload session shows what
+        happened. If we have no bytes, or Facebook takes no pieces, sends the video's public address.
         """
         video = content.media[0]
         if video.has_bytes:
@@ -147,7 +147,8 @@ class FacebookConnector(FacebookReading):
 
     def _poll_video(self, account: Account, video_id: str) -> Outcome | None:
         """Returns the outcome of a video; None while Facebook processes it or cannot show it for now. Raises
-        OutcomeUnknown."""
+        OutcomeUnknown if it cannot be told.
+        """
         try:
             return self._video_state(account, video_id)
         except PlatformRefusal as refusal:

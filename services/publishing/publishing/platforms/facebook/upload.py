@@ -36,7 +36,7 @@ def described(content: Content) -> Answer:
 
 
 class NotServed(PlatformRefusal):
-    """Facebook does not accept this upload in pieces. Nothing was begun."""
+    """Raised when Facebook does not accept this upload in pieces. Nothing was begun."""
 
 
 class Upload:
@@ -61,7 +61,8 @@ class Upload:
     def run(self, content: Content) -> str:
         """Uploads and publishes the video. Returns its id, stored in the checkpoint.
 
-        Raises PlatformRefusal (`NotServed`: nothing was begun), OutcomeUnknown.
+        Raises PlatformRefusal if Facebook refuses (`NotServed` if nothing was begun), and OutcomeUnknown if the last
+        call got no usable answer.
         """
         mark, checkpoint = fingerprint(content), self._checkpoint
         is_resumed = checkpoint.get("session") is not None and checkpoint.get("content") == mark

@@ -9,7 +9,8 @@ from publishing.platforms.trial import Trial
 
 def _stage(settings: MetaSettings, account: Account, text: str, photo: str) -> str:
     """Stages the photo in a container, waits until Instagram has fetched it and returns the container's id. Raises
-    PlatformRefusal."""
+    PlatformRefusal if Instagram refuses the photo.
+    """
     graph = Graph(settings.instagram_url, settings)
     data = {"image_url": photo, "caption": text}
     container_id = graph.stage(account, account.remote_account_id, "media", data)

@@ -29,7 +29,9 @@ _GONE = ("404", "NOT_FOUND", "RESOURCE_NOT_FOUND")
 
 
 class Calls:
-    """Calls to LinkedIn's REST API. Every method raises PlatformRefusal; only `create` raises OutcomeUnknown."""
+    """Calls to LinkedIn's REST API. Every method raises PlatformRefusal if LinkedIn refuses; `create` also raises
+    OutcomeUnknown.
+    """
 
     def __init__(self, settings: LinkedInSettings) -> None:
         self._settings = settings

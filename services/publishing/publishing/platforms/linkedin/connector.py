@@ -99,7 +99,7 @@ class LinkedInConnector(LinkedInReading):
     def _create(self, account: Account, post: Answer) -> str:
         """Creates the post and returns its id. Repeats the call while LinkedIn is still processing the file.
 
-        Raises OutcomeUnknown, PlatformRefusal.
+        Raises PlatformRefusal if LinkedIn refuses the post, and OutcomeUnknown if no usable answer comes.
         """
         waiting: list[PlatformRefusal] = []
 

@@ -199,7 +199,9 @@ class LinkedInReading(Connector):
             yield row
 
     def _write(self, account: Account, urn: str, place: Answer, text: str) -> str:
-        """Writes a comment under a post or comment and returns its URN. Raises OutcomeUnknown."""
+        """Writes a comment under a post or comment and returns its URN. Raises OutcomeUnknown if no usable answer
+        comes.
+        """
         limit = PLATFORMS["LN"].comment_limit
         if len(text) > limit:
             message = f"LinkedIn takes at most {limit} characters, these are {len(text)}."

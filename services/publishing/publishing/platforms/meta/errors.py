@@ -60,7 +60,9 @@ def kind_of(code: int, subcode: int | None, is_transient: bool = False) -> Refus
 
 
 class Misplaced(PlatformRefusal):
-    """The platform expected another piece of an upload: the one from `start` to before `end`, in bytes."""
+    """The refusal of a piece of an upload, because the platform expected another one: the piece from `start` to before
+    `end`, in bytes.
+    """
 
     def __init__(self, code: str, message: str, start: int, end: int) -> None:
         super().__init__(Refusal.TRANSIENT, code, message)

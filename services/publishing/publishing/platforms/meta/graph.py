@@ -30,8 +30,9 @@ ROWS_PER_PAGE = 100
 
 
 class Graph:
-    """Calls to one host of the Graph API. Every method raises PlatformRefusal; `create` and `finish` raise
-    OutcomeUnknown."""
+    """Calls to one host of the Graph API. Every method raises PlatformRefusal if Meta refuses; `create` and `finish`
+    also raise OutcomeUnknown.
+    """
 
     def __init__(self, base_url: str, settings: MetaSettings) -> None:
         self._base = f"{base_url.rstrip('/')}/{settings.graph_version}"
@@ -98,7 +99,9 @@ class Graph:
         return answer
 
     def finish(self, account: Account, node: str, edge: str, **params: Any) -> None:
-        """Makes something staged visible with a POST that is sent once. Raises OutcomeUnknown."""
+        """Makes something staged visible with a POST that is sent once. Raises OutcomeUnknown if no usable answer
+        comes.
+        """
         if self._call("POST", account, node, edge, data=params, visible=True).get("success") is not True:
             raise OutcomeUnknown("the platform does not say that it worked")
 

@@ -50,7 +50,9 @@ def is_signed(body: bytes, signature: str, secrets: Iterable[str]) -> bool:
 
 
 def comments_in(platform: str, body: bytes) -> list[HookComment]:
-    """Reads the new comments from a webhook of FB or IG, in the webhook's order. Raises NoHook."""
+    """Reads the new comments from a webhook of FB or IG, in the webhook's order. Raises NoHook if the body is not a
+    JSON object.
+    """
     try:
         hook = json.loads(body)
     except (ValueError, RecursionError) as error:

@@ -89,7 +89,9 @@ class MetaLogin(Login):
         return forms.tokens_in(self._get("oauth/access_token", **app, **query))
 
     def _get(self, path: str, **query: str) -> dict[str, Any]:
-        """Sends a GET with secrets in its address, as Meta requires. Returns the answer; raises PlatformRefusal."""
+        """Sends a GET with secrets in its address, as Meta requires. Returns the answer; raises PlatformRefusal if
+        Meta refuses.
+        """
         response = self._http.send("GET", forms.with_query(f"{self._base}/{path}", **query), headers={})
         error = response.body.get("error") if isinstance(response.body, dict) else None
         if isinstance(error, dict):

@@ -48,7 +48,9 @@ class App:
 
 
 class Login(ABC):
-    """The login of one platform. Thread-safe. Every method that calls the platform raises PlatformRefusal."""
+    """The login of one platform. Thread-safe. Every method that calls the platform raises PlatformRefusal if the
+    platform refuses.
+    """
 
     #: The scopes we ask for; each is needed by a feature.
     scopes: tuple[str, ...]

@@ -47,7 +47,7 @@ def post(
     headers: Mapping[str, str] | None = None,
     dead: Collection[tuple[str, str | None]] = DEAD,
 ) -> Answer:
-    """Posts a form and returns the answer. Raises PlatformRefusal.
+    """Posts a form and returns the answer. Raises PlatformRefusal if the answer is an error.
 
     `dead` lists the errors that end a permission, as (code, description). If the description is None, any description
     fits.

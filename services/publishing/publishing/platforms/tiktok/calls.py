@@ -11,7 +11,7 @@ from publishing.platforms.uploads.pieces import Piece
 
 
 class PostingApi:
-    """Calls to TikTok's Content Posting API and related ones. Every method raises PlatformRefusal."""
+    """Calls to TikTok's Content Posting API and related ones. Every method raises PlatformRefusal if TikTok refuses."""
 
     def __init__(self, settings: TikTokSettings) -> None:
         self._settings = settings

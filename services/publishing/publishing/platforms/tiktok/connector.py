@@ -77,8 +77,9 @@ class TikTokConnector(TikTokReading):
         return StillUnknown()
 
     def _resumed(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published | None:
-        """Completes an earlier attempt and returns the post; None if that attempt has published nothing and never will.
-        Raises OutcomeUnknown."""
+        """Completes an earlier attempt and returns the post; None if that attempt has published nothing and never
+        will. Raises OutcomeUnknown if neither is certain.
+        """
         try:
             state = self._api.status(account, checkpoint.get("publish_id")).get("status")
         except PlatformRefusal as refusal:
@@ -124,7 +125,7 @@ class TikTokConnector(TikTokReading):
         )
 
     def _upload(self, source: MediaSource, checkpoint: Checkpoint) -> None:
-        """Sends the chunks that TikTok does not have yet. Raises PlatformRefusal."""
+        """Sends the chunks that TikTok does not have yet. Raises PlatformRefusal if TikTok does not take one."""
         chunks = cut(int(checkpoint.get("size_bytes")), int(checkpoint.get("chunk_bytes")))
 
         def before_last() -> None:
@@ -138,7 +139,7 @@ class TikTokConnector(TikTokReading):
         upload.run(int(checkpoint.get("chunk") or 0), before_last, arrived)
 
     def _send_photos(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
-        """Sends the one call that makes a post of photos. Raises OutcomeUnknown."""
+        """Sends the one call that makes a post of photos. Raises OutcomeUnknown if no usable answer comes."""
         body = photo_post(content, info)
         checkpoint.save(content=fingerprint(content), privacy=info["privacy_level"], asked=True)
         try:

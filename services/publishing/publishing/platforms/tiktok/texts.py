@@ -42,7 +42,7 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
 
 
 def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
-    """Returns a post's privacy level. Raises PlatformRefusal.
+    """Returns a post's privacy level. Raises PlatformRefusal if TikTok offers none that is possible.
 
     A requested level is returned if TikTok offers it. If none was requested, returns the strictest level that TikTok
     offers. Until TikTok has audited our app, only SELF_ONLY is possible.

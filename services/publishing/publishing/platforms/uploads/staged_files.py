@@ -24,7 +24,9 @@ class StagedFiles(ABC):
     """
 
     def stage(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[Upload]:
-        """Uploads every file to the platform and returns the uploads. Raises PlatformRefusal."""
+        """Uploads every file to the platform and returns the uploads. Raises PlatformRefusal if the platform refuses
+        one.
+        """
         for number, source in enumerate(content.media):
             check_bytes(source)
             known = uploads_in(checkpoint)[number:]

@@ -36,7 +36,7 @@ _ROWS_PER_PAGE = 100
 
 
 class Calls:
-    """Calls to X's API. Every method raises PlatformRefusal; only `create` raises OutcomeUnknown."""
+    """Calls to X's API. Every method raises PlatformRefusal if X refuses; `create` also raises OutcomeUnknown."""
 
     def __init__(self, settings: XSettings) -> None:
         self._base = f"{settings.api_url.rstrip('/')}/2"

@@ -82,7 +82,7 @@ class Uploads(StagedFiles):
         save_upload(checkpoint, number, state="processing")
 
     def _append(self, account: Account, path: str, index: int, body: bytes) -> None:
-        """Sends one segment of a file. Raises PlatformRefusal.
+        """Sends one segment of a file. Raises PlatformRefusal if X refuses it.
 
         After a temporary failure sends the segment again, because X keeps only one segment per index.
         """

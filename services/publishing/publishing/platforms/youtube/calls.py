@@ -29,8 +29,9 @@ LOST_SESSION = (404, 410)
 
 
 class DataApi:
-    """Calls to the YouTube Data API. Every method raises PlatformRefusal; `create` and `put` raise OutcomeUnknown as
-    well."""
+    """Calls to the YouTube Data API. Every method raises PlatformRefusal if YouTube refuses; `create` and `put` also
+    raise OutcomeUnknown.
+    """
 
     def __init__(self, settings: YouTubeSettings) -> None:
         self._settings = settings

@@ -140,7 +140,7 @@ class YouTubeConnector(YouTubeReading):
 
 
 def _video_in(content: Content) -> MediaSource:
-    """Returns the video of a post, which must be its only file. Raises PlatformRefusal."""
+    """Returns the video of a post. Raises PlatformRefusal unless it is the post's only file."""
     if [source.type for source in content.media] != ["video"]:
         raise PlatformRefusal(Refusal.REJECTED, "NO_VIDEO", "YouTube takes one video and nothing else.")
     check_bytes(content.media[0])

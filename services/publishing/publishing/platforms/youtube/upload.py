@@ -31,7 +31,7 @@ class UploadState:
 
 
 def upload_state(api: DataApi, account: Account, session: str, size_bytes: int) -> UploadState:
-    """Asks YouTube for the state of an upload session. Raises PlatformRefusal."""
+    """Asks YouTube for the state of an upload session. Raises PlatformRefusal if YouTube refuses."""
     return _read(api.put(account, session, f"*/{size_bytes}"), size_bytes)
 
 
@@ -50,7 +50,9 @@ class Upload:
         self._breaks = 0
 
     def run(self, at: UploadState) -> Answer:
-        """Sends the rest of the file and returns the finished video. Raises OutcomeUnknown and PlatformRefusal."""
+        """Sends the rest of the file and returns the finished video. Raises PlatformRefusal if YouTube refuses, and
+        OutcomeUnknown if the last piece may have arrived.
+        """
         while at.video is None:
             if at.received_bytes is None:
                 raise self._ended(transient("SESSION_LOST", "The upload session has expired at YouTube."))
