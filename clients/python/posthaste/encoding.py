@@ -7,12 +7,12 @@ server does not break an older client.
 from __future__ import annotations
 
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from datetime import datetime
 from enum import Enum
-from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from functools import cache, partial
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from posthaste.errors import UnexpectedAnswer
 
@@ -36,7 +36,8 @@ def decode(kind: type[T], value: Any) -> T:
     """Returns the record, list or mapping of this kind that a JSON value holds. Raises UnexpectedAnswer if it holds
     none.
     """
-    decoded: T = _decode(kind, value, "the answer")
+    wanted: Any = kind
+    decoded: T = _decode(_decoder_of(wanted), value, "the answer")
     return decoded
 
 
@@ -75,16 +76,17 @@ def parse_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
 
 
+#: Makes the Python value of a JSON value that is not null, which stands at a place of the answer.
+_Decoder = Callable[[Any, str], Any]
+
+
 class _Field(NamedTuple):
-    """One field of a record: its name in Python and in JSON, its type, whether every answer has it, and whether the
-    JSON value is used unchanged, as for most fields.
-    """
+    """A field of a record. `decoder` is None if the JSON value is the Python value itself, as most are."""
 
     name: str
     json_name: str
-    kind: Any
     required: bool
-    is_plain: bool
+    decoder: _Decoder | None
 
 
 @cache
@@ -94,70 +96,80 @@ def _fields_of(record: Any) -> tuple[_Field, ...]:
         _Field(
             name=field.name,
             json_name=field.metadata.get("json", field.name),
-            kind=hints[field.name],
             required=field.default is MISSING and field.default_factory is MISSING,
-            is_plain=_is_plain(hints[field.name]),
+            decoder=_decoder_of(hints[field.name]),
         )
         for field in fields(record)
     )
 
 
-def _is_plain(kind: Any) -> bool:
-    """Whether values of this type are the same in Python and in JSON: texts, numbers, truth values and nothing."""
-    if get_origin(kind) in (Union, types.UnionType):
-        return all(map(_is_plain, get_args(kind)))
-    return kind in (str, int, float, bool, type(None)) or get_origin(kind) is Literal
+def _decode(decoder: _Decoder | None, value: Any, place: str) -> Any:
+    return value if decoder is None or value is None else decoder(value, place)
 
 
-def _decode(kind: Any, value: Any, place: str) -> Any:
-    if value is None or kind is Any:
-        return value
+@cache
+def _decoder_of(kind: Any) -> _Decoder | None:
+    """Returns what decodes values of this type; None for texts, numbers, truth values and unknown types, which are the
+    same in Python and in JSON."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
-        return _decode_union(get_args(kind), value, place)
+        return _decoder_of_union([one for one in get_args(kind) if one is not type(None)])
     if origin is list:
-        [inner] = get_args(kind)
-        return [_decode(inner, part, place) for part in _checked(value, list, place)]
+        return _decoder_of_list(_decoder_of(get_args(kind)[0]))
     if origin is dict:
-        inner = get_args(kind)[1]
+        return _decoder_of_dict(_decoder_of(get_args(kind)[1]))
+    if is_dataclass(kind):
+        return partial(_decode_record, kind)
+    return _decode_timestamp if kind is datetime else None
+
+
+def _decoder_of_list(inner: _Decoder | None) -> _Decoder:
+    return lambda value, place: [_decode(inner, part, place) for part in _checked(value, list, place)]
+
+
+def _decoder_of_dict(inner: _Decoder | None) -> _Decoder:
+    def decode_dict(value: Any, place: str) -> Any:
         found = _checked(value, dict, place)
         return {name: _decode(inner, part, f"{place}.{name}") for name, part in found.items()}
-    if is_dataclass(kind):
-        record: Any = kind
-        return _decode_record(record, _checked(value, dict, place), place)
-    if kind is datetime:
-        try:
-            return parse_timestamp(_checked(value, str, place))
-        except ValueError:
-            raise UnexpectedAnswer(f"{place} is not a timestamp: {value!r}") from None
-    return value
+
+    return decode_dict
 
 
-def _decode_record(record: Any, value: dict[str, Any], place: str) -> Any:
-    given = {}
-    for field in _fields_of(record):
-        if field.json_name not in value:
-            if field.required:
-                raise UnexpectedAnswer(
-                    f"{place} has no field {field.json_name}: is base_url a Posthaste server?"
-                )
-            continue
-        part = value[field.json_name]
-        if part is not None and not field.is_plain:
-            part = _decode(field.kind, part, f"{place}.{field.json_name}")
-        given[field.name] = part
+def _decoder_of_union(kinds: list[Any]) -> _Decoder | None:
+    """Of several records the first is taken whose required fields are all there."""
+    records: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
+    others = [kind for kind in kinds if kind not in records]
+    other = _decoder_of(others[0]) if len(others) == 1 else None
+    if not records:
+        return other
+
+    def decode_union(value: Any, place: str) -> Any:
+        if not isinstance(value, dict):
+            return _decode(other, value, place)
+        fits = (one for one in records if all(it.json_name in value for it in _fields_of(one) if it.required))
+        return _decode_record(next(fits, records[0]), value, place)
+
+    return decode_union
+
+
+def _decode_record(record: Any, value: Any, place: str) -> Any:
+    found, given = _checked(value, dict, place), {}
+    for name, json_name, required, decoder in _fields_of(record):
+        if json_name in found:
+            part = found[json_name]
+            if part is not None and decoder is not None:
+                part = decoder(part, f"{place}.{json_name}")
+            given[name] = part
+        elif required:
+            raise UnexpectedAnswer(f"{place} has no field {json_name}: is base_url a Posthaste server?")
     return record(**given)
 
 
-def _decode_union(kinds: tuple[Any, ...], value: Any, place: str) -> Any:
-    """Returns the first of several records whose required fields are all in the value."""
-    candidates = [kind for kind in kinds if kind is not type(None)]
-    records: list[Any] = [kind for kind in candidates if is_dataclass(kind)]
-    if isinstance(value, dict) and records:
-        fits = (one for one in records if all(it.json_name in value for it in _fields_of(one) if it.required))
-        return _decode(next(fits, records[0]), value, place)
-    others = [kind for kind in candidates if kind not in records]
-    return _decode(others[0], value, place) if len(others) == 1 else value
+def _decode_timestamp(value: Any, place: str) -> datetime:
+    try:
+        return parse_timestamp(_checked(value, str, place))
+    except ValueError:
+        raise UnexpectedAnswer(f"{place} is not a timestamp: {value!r}") from None
 
 
 def _checked(value: Any, kind: type, place: str) -> Any:

@@ -2,9 +2,8 @@
 
 import secrets
 import time
-from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -76,7 +75,7 @@ def _add_words(app: Flask, config: Config) -> None:
         ATTEMPT_ERRORS=words.ATTEMPT_ERRORS,
         DELIVERY_STATES=words.DELIVERY_STATES, is_passing=words.is_passing,
         is_about_access=words.is_about_access, new_key=partial(secrets.token_hex, 16),
-        url_for=lru_cache(_ADDRESSES)(url_for), attached=words.attached, cached=_cached,
+        url_for=lru_cache(_ADDRESSES)(url_for), attached=words.attached,
         count=words.count, took=words.took, field_name=words.field_name, label_of=words.label_of,
         CAROUSELS=words.CAROUSELS, plainly=words.plainly, min=min, HTTP_STATUSES=HTTP_STATUS_CODES,
         api_public_url=config.api_public_url, reason=words.said, COUNTED=words.COUNTED, browser_name=words.browser_name,
@@ -91,14 +90,6 @@ def _add_words(app: Flask, config: Config) -> None:
             "shared_work": g.shared_work, "may": lambda scope: g.shared_work is None or g.shared_work.may(scope),
             "navigation": _navigation(),
         }  # fmt: skip
-
-
-def _cached(macro: Callable[..., Any], *first: Any) -> Callable[..., Any]:
-    """Returns a macro whose first arguments are fixed. Its results are cached by the other arguments.
-
-    Use it for what a page repeats hundreds of times.
-    """
-    return cache(partial(macro, *first))
 
 
 def _navigation() -> list[list[tuple[str, str]]]:

@@ -85,9 +85,10 @@ def weekday_and_number(day: date, language: str) -> str:
     return format_skeleton("Ed", day, locale=_locale(language))
 
 
-def ago(seconds: float, language: str) -> str:
+@lru_cache(4_096)
+def ago(minutes: int, language: str) -> str:
     """Writes how long ago something was: `12 minutes ago`."""
-    return format_timedelta(timedelta(seconds=-seconds), add_direction=True, locale=_locale(language))
+    return format_timedelta(timedelta(minutes=-minutes), add_direction=True, locale=_locale(language))
 
 
 @lru_cache(len(LANGUAGES))

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from datetime import UTC, date, datetime
 from functools import partial
+from typing import NamedTuple
 from urllib.parse import urlencode
 
 from flask import Blueprint, abort, g, render_template, request
@@ -31,6 +32,37 @@ _REFUSALS = {
 }
 
 
+class Entry(NamedTuple):
+    """What the calendar shows of a post. Computed before the template is rendered, because a month has hundreds, and a
+    call in a template takes several times as long."""
+
+    post: CalendarPost
+    text: str
+    #: Numbers of photos and videos as text.
+    files: str
+    page: str
+    #: Empty if it says no more than the page.
+    brand: str
+    is_movable: bool
+    times: dates.InCalendar
+
+    @classmethod
+    def of(cls, post: CalendarPost, zone: str, places: Places) -> "Entry":
+        """Returns a post's entry in a calendar whose days are those of `zone`."""
+        page = places.page_name(post.page_id)
+        brand = places.brand_name(post.brand_id) if len(places.brands) > 1 else ""
+        text = post.message or "No text"
+        return cls(
+            post=post,
+            text=f"{text}…" if len(text) == _SHORT_TEXT else text,
+            files=words.attached(post.photos, post.videos),
+            page=page,
+            brand="" if brand == page else brand,
+            is_movable=post.status in _MOVABLE,
+            times=dates.in_calendar(post.at, zone, places.zone(post.brand_id, zone)),
+        )
+
+
 @screens.get("")
 def show() -> str:
     client = api.reader()
@@ -48,9 +80,9 @@ def show() -> str:
     found = client.list_calendar_posts(
         since=begin, until=end, status=state or None, limit=_AT_ONCE, **filters.values
     )
-    days: dict[date, list[CalendarPost]] = defaultdict(list)
+    days: dict[date, list[Entry]] = defaultdict(list)
     for post in found.posts:
-        days[period.day_of(post.at)].append(post)
+        days[period.day_of(post.at)].append(Entry.of(post, zone, places))
     go_back_to, go_on_from = found.complete_since, found.complete_until
     return render_template(
         "calendar.html", period=period, days=days, places=places, filters=filters, state=state, states=STATES,
@@ -113,8 +145,13 @@ def move() -> str | tuple[str, int]:
             raise
         problem, status = "Posthaste does not answer. Load the page again to see where the post is.", 503
     else:
-        template = "calendar_moved.html" if is_part else "calendar_move.html"
-        return render_template(template, post=moved, zone=zone, undo=undo, places=places)
+        if not is_part:
+            return render_template("calendar_move.html", post=moved, zone=zone, undo=undo)
+        shown_in = form.get("shown_in") or zone
+        return render_template(
+            "calendar_moved.html", post=moved, zone=zone, undo=undo, entry=Entry.of(moved, shown_in, places),
+            day=times.local_fields(moved.at, shown_in)[0],
+        )  # fmt: skip
     return (problem, status) if is_part else (_move_form(post_id, problem), status)
 
 
@@ -136,10 +173,10 @@ def _moved(post_id: str, seen_at: str, zone: str) -> tuple[CalendarPost, tuple[s
             f"Somebody has moved this post to {there}. Load the page again, then move it."
         )
     post = client.edit_post(post_id, scheduled_at=at, idempotency_key=form.get("key") or None).scheduled_post
-    return _entry(post), times.local_fields(before.scheduled_at, zone), places
+    return _as_listed(post), times.local_fields(before.scheduled_at, zone), places
 
 
-def _entry(post: ScheduledPost) -> CalendarPost:
+def _as_listed(post: ScheduledPost) -> CalendarPost:
     """Returns a post as the calendar lists it."""
     kinds = [it.type for it in post.media]
     return CalendarPost(
