@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -127,8 +128,8 @@ def write_a_post(person: Any) -> None:
     until(lambda: window.has("#findings .good") and window.has("#findings .bad"), 20, "there are findings")
 
 
-def begin_codes(person: Any) -> None:
-    """Shows the QR code of an authenticator app."""
+def send_password(person: Any) -> None:
+    """Shows the QR code of an authenticator app, or that a link is used up."""
     person.window.type("#password", PASSWORD)
     person.window.press("main form button")
 
@@ -158,12 +159,56 @@ def write(person: Any) -> None:
     write_a_post(person)
 
 
+def begin_linking(person: Any) -> None:
+    """Begins to connect a page of LinkedIn, up to the link to its login."""
+    person.window.click("#connect summary")
+    person.window.press("#connect button[value=LN]")
+
+
+def choose_accounts(person: Any) -> None:
+    """Signs in at LinkedIn, and comes back to the choice of accounts."""
+    window = person.window
+    begin_linking(person)
+    window.press("main a.primary")
+    window.run(f"document.cookie = 'sim_person={person.of_linkedin}; path=/'")
+    window.press("a")
+    window.press("button[name=sim_allow]")
+    window.press("button[value=give]")
+    until(lambda: "/pages/linked?" in window.url, 20, "the login leads back")
+
+
+def make_token(person: Any) -> None:
+    """Makes a token, whose secret is shown once."""
+    window = person.window
+    window.click("[aria-labelledby=tokens] .make summary")
+    window.type("#token-name", "Newsletter")
+    window.click("input[name=scope][value='read:posts']")
+    window.press("form[action$='/tokens'] button")
+
+
+def send(person: Any) -> None:
+    """Sends a post to two pages, of which one refuses it."""
+    window = person.window
+    window.run("sessionStorage.clear()")
+    person.open("/compose")
+    for platform in ("FB", "IG"):
+        window.click(f"input[name=page_id][value={person.account.page_id(platform)}]")
+    window.type("#message", f"Rolls are out of the oven, tray number {secrets.randbelow(900) + 100}.")
+    until(lambda: window.has("#ready button"), 20, "one page is ready")
+    window.press("#ready button")
+
+
 #: Screen → what a person does there first.
 DONE_FIRST: dict[str, Callable[[Any], None]] = {
     "composer": write,
     "composer-film": begin_a_film,
-    "codes": begin_codes,
+    "codes": send_password,
     "email": ask_for_another_address,
+    "connect": begin_linking,
+    "choose-accounts": choose_accounts,
+    "secret": make_token,
+    "sent": send,
+    "link-ended": send_password,
 }
 
 
@@ -266,6 +311,56 @@ def test_each_screen_is_photographed(
     photograph(person, {"sign-in": "/sign-in", "sign-up": "/sign-up"}, made)
 
 
+def test_screens_that_are_seldom_seen_are_photographed(
+    filled: Any, accounts: Accounts, operator: Operator, simulator: Simulator, tmp_path: Path
+) -> None:
+    person, window, made = filled, filled.window, tmp_path / "made.png"
+    api, brand_id = person.account.api, person.account.brand_id
+    person.of_linkedin = simulator.person("LN")["person_id"]
+    lost = accounts.token(person.account.user_id)
+    at = (dt.datetime.now(ZONE) + dt.timedelta(days=2)).replace(hour=15, minute=0, second=0, microsecond=0)
+    body = {
+        "page_id": person.account.page_id("FB"),
+        "message": "Rye at half price after six.",
+        "scheduled_at": at.isoformat(),
+    }
+    held = accounts.client(lost["api_token"]).post("/posts/schedule", body)["scheduled_post"]["id"]
+    operator("token", "revoke", lost["token"]["id"])
+    until(lambda: api.get(f"/posts/{held}")["post"]["status"] == "held", 30, "it is held")
+    with Receiver() as receiver:
+        receiver.answers("/till", Answer(410, b"moved out"))
+        hook = {"name": "The old till", "url": receiver.url("/till"), "events": ["post.published"]}
+        hook_id = api.post("/webhooks", hook)["id"]
+        delivery_id = api.post(f"/webhooks/{hook_id}/test", status=202)["id"]
+        until(lambda: api.get(f"/webhooks/{hook_id}")["status"] == "disabled", 30, "it is disabled")
+    screens = {
+        "calendar-day": f"/calendar?view=day&day={at.date()}",
+        "move": f"/calendar/move/{api.get('/posts/scheduled')['scheduled_posts'][0]['id']}",
+        "post-held": f"/posts/{held}",
+        "webhook-disabled": f"/developers/webhooks/{hook_id}",
+        "delivery": f"/developers/webhooks/{hook_id}/deliveries/{delivery_id}",
+        "connect": "/pages",
+        "choose-accounts": "/pages",
+        "secret": "/developers",
+        "sent": "/compose",
+        "not-found": "/nothing-here",
+    }
+    photograph(person, screens, made)
+    session = Api(api.base_url, window.cookies()["posthaste_session"])
+    guest = f"grace.{secrets.token_hex(1)}@corner-bakery.example"
+    session.post(f"/brands/{brand_id}/invitations", {"email": guest, "role": "limited"})
+    link = operator("collaborator", "invitation-link", "--brand", brand_id, "--email", guest)["link"]
+    window.forget()
+    visited = {
+        "forgot": "/sign-in/forgot",
+        "reset": "/reset/rst_1/code",
+        "link-ended": "/reset/rst_1/code",
+        "verify": "/verify/usr_1/code",
+        "invitation": urlsplit(link).path,
+    }
+    photograph(person, visited, made)
+
+
 @pytest.mark.alone
 def test_screens_are_photographed_empty_waiting_and_failing(
     filled: Any, accounts: Accounts, simulator: Simulator, stack: Stack, tmp_path: Path
@@ -286,8 +381,17 @@ def test_screens_are_photographed_empty_waiting_and_failing(
     person.window.forget()
     person.open("/")
     person.sign_in()
+    session = Api(person.account.api.base_url, person.window.cookies()["posthaste_session"])
+    session.delete(f"/tokens/{person.account.token_id}")
+    session.post(f"/brands/{person.account.brand_id}/archive", status=200)
     empty = {
         "overview-empty": "/",
+        "calendar-empty": "/calendar",
+        "pages-empty": "/pages",
+        "brands-empty": "/brands",
+        "developers-empty": "/developers",
+        "requests-empty": "/developers/requests",
+        "audit-empty": "/activity/audit",
         "posts-empty": "/posts",
         "comments-empty": "/comments",
         "library-empty": "/library",
