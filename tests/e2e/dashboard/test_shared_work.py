@@ -1,4 +1,6 @@
-"""A collaborator in the dashboard works on the brand that is shared, as the role permits, and no longer than that."""
+"""Tests the work of a collaborator in the dashboard: on the shared brand only, as far as the role permits, and no
+longer than that.
+"""
 
 import json
 import re
@@ -46,7 +48,7 @@ TRIED = {
 
 @dataclass
 class Guest:
-    """Somebody who is signed in, and the account whose brand is shared with them."""
+    """A person who is signed in, and the account whose brand is shared with the person."""
 
     person: Any
     owner: Account
@@ -176,7 +178,7 @@ def test_the_table_leaves_out_no_scope_of_the_api(stack: Stack) -> None:
 
 @pytest.mark.parametrize("guest", ["limited"], indirect=True)
 def test_what_the_role_forbids_is_refused_in_words_that_help(guest: Guest) -> None:
-    """Whoever knows the addresses, or had a screen open when the role was changed."""
+    """A person may open such a screen who knows its address, or who had it open when the role was changed."""
     person, window = guest.person, guest.person.window
     window.press("[aria-labelledby=shared] button")
     brand, page = guest.owner.brand_id, guest.owner.page_id()
@@ -202,7 +204,7 @@ def test_what_the_role_forbids_is_refused_in_words_that_help(guest: Guest) -> No
 
 
 def refused(window: Any, path: str) -> None:
-    """Checks that the screen says what is the matter and what to do, in no words for developers."""
+    """Asserts that the screen says what is the matter and what to do, without words for developers."""
     told = window.text("main")
     assert "Your role does not permit this: ask the owner of the brand." in told, (path, told)
     reason = window.text("[role=alert]") if window.has("[role=alert]") else told

@@ -74,7 +74,9 @@ class Chromium:
         self._arrive(css)
 
     def send(self, path: str, **fields: str) -> None:
-        """Sends a form that the present page does not show, as one of its own, and waits until the answer is loaded."""
+        """Sends a form that the present page does not show, as if the page had sent it, and waits until the answer is
+        loaded.
+        """
         self.run(_SEND % json.dumps([path, fields]))
         self._arrive(path)
 

@@ -1,4 +1,4 @@
-"""comment.received: a visitor's comment reaches a subscriber once, by Meta's webhook or by a poll."""
+"""Tests the event comment.received: a visitor's comment reaches a subscriber once, by Meta's webhook or by a poll."""
 
 import hashlib
 import hmac
@@ -32,7 +32,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 class Inbox:
-    """The events that one subscription of an account received."""
+    """A subscription of an account, and the events that its receiver got."""
 
     def __init__(self, account: Account, receiver: Receiver, *events: str) -> None:
         self.path = f"/{uuid.uuid4().hex}"
@@ -42,7 +42,9 @@ class Inbox:
         ]
 
     def events(self) -> list[Json]:
-        """Returns each event once, however often it was delivered. Checks signatures."""
+        """Verifies the signatures of all deliveries. Returns each event once, even if it was delivered
+        several times.
+        """
         arrivals = self._receiver.arrivals(self.path)
         for arrival in arrivals:
             arrival.verified(self.secret)

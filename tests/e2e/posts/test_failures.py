@@ -1,4 +1,4 @@
-"""Posts when the platform fails: retries, failures, unknown outcomes."""
+"""Tests posts when the platform fails: retries, failures, unknown outcomes."""
 
 import datetime as dt
 import uuid
@@ -113,7 +113,7 @@ def test_a_post_under_way_can_be_neither_changed_nor_cancelled(
 
 
 def await_failed_attempt(account: Account, post_id: str, attempts: int, clock: Clock) -> dt.timedelta:
-    """Waits until this many attempts have failed. Returns the time to the next one."""
+    """Waits until this many attempts have failed. Returns the time that is left until the next attempt."""
 
     def look() -> dt.timedelta | None:
         post = shown(account.api, post_id)

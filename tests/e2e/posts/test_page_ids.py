@@ -1,4 +1,4 @@
-"""One request for several pages: a post, a result and a counted publish for each."""
+"""Tests requests that put a post on several pages: each page gets a post, a result and a counted publish."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -77,7 +77,7 @@ def test_a_misspelt_setting_of_one_page_is_found_and_refuses_all_of_it(
 
 
 def test_one_rule_broken_refuses_all_of_it(account: Account, simulator: Simulator) -> None:
-    """Instagram accepts no post without media."""
+    """The broken rule: Instagram accepts no post without media."""
     answer = account.api.call("POST", "/posts/publish", json={"page_ids": ids(account), "message": "words"})
     refused(answer, 400, "UNSUPPORTED_PLATFORM", page_id=account.page_id("IG"))
     assert simulator.posts(account.pages["FB"]) == []
@@ -148,7 +148,7 @@ def test_ten_times_the_same_key_at_once_publish_once_on_each(account: Account, s
 
 
 def test_the_months_last_units_go_as_far_as_they_go(accounts: Accounts) -> None:
-    """Free has 60 publishes and ten requests a minute; a page takes ten posts an hour."""
+    """The free plan has 60 publishes a month and ten requests a minute. A page takes ten posts an hour."""
     account = accounts.new(tier="free", pages=("FB",))
     pages = [account.page_id()] + [accounts.page(account.brand_id)["id"] for _ in range(7)]
     for count in range(7):

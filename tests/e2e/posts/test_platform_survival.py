@@ -1,8 +1,10 @@
-"""Posts on each platform whose answers never come, publishing killed in the middle: each is out once.
+"""Publishes posts on each platform while all answers are dropped and publishing is killed: each post is published
+once.
 
-All six at the same time, on pages that each take three posts, as LinkedIn's hour has it. It takes minutes, so by hand:
-`FULL_SIZE=1 ./dev test tests/e2e/posts/test_platform_survival.py`. A usual run drops answers on each platform at
-services/publishing/tests/platforms, and kills publishing in the middle of Facebook's (`test_survival.py`).
+Posts on all six platforms at the same time, three on each page, because LinkedIn's guardrail permits three an hour. It
+takes minutes, so it is run by hand: `FULL_SIZE=1 ./dev test tests/e2e/posts/test_platform_survival.py`. In a usual run
+services/publishing/tests/platforms drops answers on each platform, and `test_survival.py` kills publishing while it
+sends to Facebook.
 """
 
 import datetime as dt
@@ -33,7 +35,7 @@ SETTLED_SECONDS = 240.0
 
 @dataclass
 class PlatformPosts:
-    """The posts on one platform."""
+    """The posts of this test on one platform."""
 
     account: Account
     simulator: Simulator
@@ -43,7 +45,7 @@ class PlatformPosts:
     texts: list[str] = field(default_factory=list)
 
     def schedule(self, first_at: dt.datetime) -> None:
-        """Schedules posts whose responses will all be dropped."""
+        """Schedules the posts, and plans faults that drop all their responses."""
         for page in self.pages:
             self.simulator.fault("drop_after_accept", page, times=POSTS_PER_PAGE)
             for minute in range(POSTS_PER_PAGE):
@@ -69,7 +71,7 @@ class PlatformPosts:
 
 
 def published_counts(simulator: Simulator, every_platform: list[PlatformPosts]) -> Counter[str]:
-    """How often each text was published."""
+    """Returns how often each of these posts' texts was published."""
     wanted = {text for one in every_platform for text in one.texts}
     return Counter(post["text"] for post in simulator.posts() if post["text"] in wanted)
 
@@ -86,7 +88,7 @@ def kill_when(stack: Stack, simulator: Simulator, every_platform: list[PlatformP
 
 
 def settle(every_platform: list[PlatformPosts], clock: Clock) -> None:
-    """Waits until no post is queued. Shifts the clock when the rest waits for the next attempt."""
+    """Waits until no post is queued. Shifts the clock when all the remaining posts wait for their next attempt."""
 
     def look() -> bool:
         waiting = [post for one in every_platform for post in one.shown("queued")]

@@ -1,7 +1,7 @@
-"""The table "What was seen" of docs/platforms.md: every cell is tested through the whole stack.
+"""Tests every cell of the table "What was seen" in docs/platforms.md through the whole stack.
 
-What a cell shows is what happened, not what our own tables say. `E2E_WRITE_TABLE=1 ./dev test
-tests/e2e/posts/test_platform_table.py` writes it anew.
+A cell shows what happened in the test, not what our own tables say. `E2E_WRITE_TABLE=1 ./dev test
+tests/e2e/posts/test_platform_table.py` writes the table anew.
 """
 
 import json
@@ -30,7 +30,7 @@ MOST_GROWTH_BYTES = 48 * MB
 
 @dataclass
 class Trial:
-    """A page that no other test uses."""
+    """A page for one cell's test, which no other test uses."""
 
     account: Account
     page: Json
@@ -59,7 +59,9 @@ class Trial:
         return published
 
     def offer(self, *kinds: str, **content: Any) -> str:
-        """Whether a post with these kinds of media is published. If not, it must be refused before anything is sent."""
+        """Tries to publish a post with these kinds of media. Returns the cell's text for yes or no; if no, asserts
+        that the post was refused before anything was sent.
+        """
         answer = self.post(**content)
         held = self.simulator.posts(self.page)
         if answer.status_code == 400:
@@ -177,7 +179,7 @@ def _refused(trial: Trial, mode: str, *, is_retryable: bool) -> str:
 
 
 def dropped_answer(trial: Trial) -> str:
-    """The outcome is found at once or by reconciliation."""
+    """Drops the answer to a publish. Asserts that the post is found, at once or by reconciliation."""
     # TikTok tells of photos by what was in the answer alone (docs/platforms/tiktok.md).
     content = {"media_urls": [trial.video]} if trial.page["platform"] == "TT" else trial.anything
     trial.simulator.fault("drop_after_accept", trial.page)
@@ -195,7 +197,7 @@ def dropped_answer(trial: Trial) -> str:
 
 
 def refresh(trial: Trial) -> str:
-    """An expired token: it is refreshed, or the page has to be linked again."""
+    """Publishes with an expired token. Returns whether the token is refreshed, or the page has to be linked again."""
     trial.page, linking = linked(trial.account, trial.simulator, trial.page["platform"])
     owner = linking.person["accounts"][0]["account_id"]
     trial.simulator.fault("expired", trial.page)
@@ -262,7 +264,7 @@ def test_a_platform_does_what_the_table_says(trial: Trial, table: Table, platfor
 
 @pytest.fixture(scope="module")
 def large(account: Account, mp4: bytes) -> Json:
-    """One upload of the largest size, for all platforms."""
+    """The record of an uploaded file of the largest size. All platforms use the same upload."""
     record: Json = json.loads(stream(account.api, film(mp4, ELITE_FILE_BYTES), ELITE_FILE_BYTES).data)
     return record
 

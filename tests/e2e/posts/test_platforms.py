@@ -1,4 +1,4 @@
-"""Each platform from end to end: what it offers, and its failures."""
+"""Tests each platform from end to end: what it offers, and how it fails."""
 
 from typing import Any
 
@@ -25,20 +25,22 @@ def publish(account: Account, platform: str, **content: Any) -> Json:
 
 
 def due(account: Account, operator: Operator, platform: str, **content: Any) -> Json:
-    """Makes a scheduled post due, and returns it when it is published."""
+    """Schedules a post and makes it due. Returns it when it is published."""
     post_id = schedule(account, platform, **content)["id"]
     operator("post", "due", post_id)
     return await_post(account.api, post_id, PUBLISH_SECONDS, status="published")
 
 
 def findings(api: Api, account: Account, platform: str, **content: Any) -> set[str]:
-    """Returns the fields that validate reports."""
+    """Returns the fields about which `POST /posts/validate` reports an error."""
     answer = api.post("/posts/validate", {"page_id": account.page_id(platform), **content}, 200)
     return {error["field"] for error in answer["errors"]}
 
 
 def check_refusals(account: Account, simulator: Simulator, platform: str, **content: Any) -> None:
-    """Asserts that a refusal has the platform's words and publishes nothing, and that an expired page stays expired."""
+    """Makes the platform refuse. Asserts that the error is the platform's, that nothing is published, and that an
+    expired page stays expired.
+    """
     page, body = account.pages[platform], {"page_id": account.page_id(platform), **content}
     for mode, retryable in (("reject", False), ("rate_limit", True)):
         simulator.fault(mode, page)

@@ -1,4 +1,4 @@
-"""Posts that are published at once or at their time, and how they are shown afterwards."""
+"""Tests posts that are published at once or at their time, and how the API shows them afterwards."""
 
 import datetime as dt
 import time

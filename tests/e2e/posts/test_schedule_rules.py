@@ -1,4 +1,4 @@
-"""Posts that schedule, publish and validate refuse, and the figures in the refusals."""
+"""Tests posts that schedule, publish and validate refuse, and the figures in the errors."""
 
 import datetime as dt
 

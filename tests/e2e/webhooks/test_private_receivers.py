@@ -1,4 +1,4 @@
-"""A subscription does not turn its owner into a client of the stack's own network (findings of the audit)."""
+"""Tests that nobody can reach the stack's own network by subscribing a URL in it (findings of an audit)."""
 
 import uuid
 
@@ -12,7 +12,7 @@ from e2e_kit.waiting import until
 
 @pytest.mark.parametrize("server", ["S3_URL", "SIMULATOR_URL", "BASE_URL"])
 def test_the_stack_s_own_servers_are_no_receivers(stack: Stack, shared: Account, server: str) -> None:
-    """The local stack allows receivers on every other port of the loopback."""
+    """The ports of these servers are refused. The local stack allows receivers on every other port of the loopback."""
     body = {"name": "x", "url": f"{stack.env[server]}/", "events": ["post.published"]}
     answer = refused(shared.api.call("POST", "/webhooks", json=body), 400, "VALIDATION_ERROR")
     assert [error["field"] for error in answer["errors"]] == ["url"]

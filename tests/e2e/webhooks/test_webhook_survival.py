@@ -1,4 +1,6 @@
-"""No event is lost when processes die: every published post and every reply is delivered, under one event id."""
+"""Tests that no event is lost when processes die: every published post and every reply is delivered, under one event
+id.
+"""
 
 import json
 import uuid
@@ -40,7 +42,7 @@ def receiver() -> Iterator[Receiver]:
 def workload(
     accounts: Accounts, simulator: Simulator, operator: Operator, receiver: Receiver
 ) -> Iterator[Workload]:
-    """Clients that each have a subscription to their own posts and replies."""
+    """Clients that each have a subscription to the events of their own posts and replies."""
     clock = Clock(operator)
     workload = Workload(accounts, simulator, clock, CLIENTS)
     for client in workload.clients:
@@ -57,7 +59,7 @@ def restart(stack: Stack, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def texts(workload: Workload, stack: Stack) -> list[str]:
-    """The texts of posts that went out while processes died. Some take a minute to settle."""
+    """The texts of posts that were published while processes were killed. Some of the posts take a minute to settle."""
     texts = workload.schedule(workload.clients, "heard of")
     workload.make_due()
     for share, name in KILLS:
@@ -70,7 +72,7 @@ def texts(workload: Workload, stack: Stack) -> list[str]:
 def test_replies_answered_while_processes_die_are_all_heard_of(
     workload: Workload, stack: Stack, simulator: Simulator, receiver: Receiver
 ) -> None:
-    """Every reply has a key and is repeated until it is answered with 201."""
+    """Every reply has an idempotency key and is repeated until it is answered with 201."""
     talks = [Conversation(client.account, simulator, client.written_page) for client in workload.clients[:8]]
 
     def talk(conversation: Conversation) -> list[str]:
@@ -97,7 +99,7 @@ def test_of_posts_that_went_out_while_processes_died_every_one_is_heard_of(
 
 
 def out(account: Account, texts: list[str]) -> list[Json]:
-    """The published posts with these texts."""
+    """Returns the account's published posts with these texts."""
     wanted, found, cursor = set(texts), [], {}
     while cursor != {"cursor": None}:
         page = account.api.get("/posts/published", 200, limit=100, **cursor)
@@ -107,7 +109,9 @@ def out(account: Account, texts: list[str]) -> list[Json]:
 
 
 def heard(receiver: Receiver, what: str) -> dict[str, list[str]]:
-    """Returns the event ids by post or reply."""
+    """Returns the ids of the delivered events, by the id of the post or reply that they are about. `what`: "post" or
+    "reply".
+    """
     found: dict[str, list[str]] = defaultdict(list)
     for arrival in receiver.arrivals():
         said = json.loads(arrival.body)
@@ -117,7 +121,7 @@ def heard(receiver: Receiver, what: str) -> dict[str, list[str]]:
 
 
 def insist(talk: Conversation, message: str) -> str:
-    """Repeats a reply with one key until it is answered, and returns its id."""
+    """Repeats a reply with the same idempotency key until it is answered with 201. Returns the reply's id."""
     key = uuid.uuid4().hex
     body = {"page_id": talk.page["id"], "comment_id": talk.comment["id"], "message": message}
 
@@ -130,7 +134,9 @@ def insist(talk: Conversation, message: str) -> str:
 
 
 def check_repeated(name: str, heard: dict[str, list[str]], expected: set[str]) -> None:
-    """Asserts that repeated deliveries, which a dead process had begun, have the same event id."""
+    """Asserts that all deliveries about the same post or reply have the same event id. A killed process may have begun
+    a delivery that came again.
+    """
     told = {one: heard[one] for one in expected}
     assert all(len(set(event_ids)) == 1 for event_ids in told.values())
     repeated = sum(len(event_ids) - 1 for event_ids in told.values())

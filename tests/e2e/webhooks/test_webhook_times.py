@@ -1,4 +1,6 @@
-"""Webhooks on the shared clock: times of retries, disabled subscriptions, expiry of secrets and logs."""
+"""Tests the times of webhooks with the clock shift: retries, disabled subscriptions, the end of old secrets and of
+logs.
+"""
 
 import datetime as dt
 import uuid
@@ -73,7 +75,7 @@ def test_retries_come_at_their_times_and_never_early(
 
 
 def await_logged(account: Account, webhook: Any, attempts: int) -> Any:
-    """Waits until the only delivery has this number of attempts in the log."""
+    """Waits until the log shows this number of attempts at the subscription's only delivery."""
 
     def look() -> Any:
         [delivery] = deliveries(account, webhook["id"])
@@ -162,7 +164,7 @@ def test_the_log_is_kept_for_30_days(talk: Conversation, clock: Clock, receiver:
 def test_with_the_months_deliveries_used_up_they_are_skipped_and_can_be_replayed(
     accounts: Accounts, clock: Clock, simulator: Simulator, receiver: Receiver, path: str
 ) -> None:
-    """With a free account: 20 subscriptions get 100 events each, at ten requests a minute."""
+    """Uses a free account: 20 subscriptions get 100 events each, at ten requests a minute."""
     account = accounts.new(tier="free", pages=("FB",))
     patient(account, clock)
     talk = Conversation(account, simulator)
@@ -188,7 +190,7 @@ def test_with_the_months_deliveries_used_up_they_are_skipped_and_can_be_replayed
 
 
 def came(receiver: Receiver, path: str) -> list[Arrival]:
-    """Returns the requests to this path and below it."""
+    """Returns the requests to this path and to paths below it."""
     return [one for one in receiver.arrivals() if one.path.startswith(path)]
 
 
@@ -204,7 +206,7 @@ def next_month(now: dt.datetime) -> dt.datetime:
 
 
 def patient(account: Account, clock: Clock) -> None:
-    """Makes the account's client shift the clock to the next minute when its requests are used up."""
+    """Makes the account's client shift the clock to the next minute when the minute's requests are used up."""
     call: Callable[..., requests.Response] = account.api.call
 
     def patiently(method: str, path: str, **options: Any) -> requests.Response:

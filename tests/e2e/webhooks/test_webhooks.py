@@ -1,6 +1,6 @@
-"""Webhooks: subscriptions, deliveries and their signatures, receivers, the delivery log and replays.
+"""Tests webhooks: subscriptions, deliveries and their signatures, receivers, the delivery log and replays.
 
-The receiver is a live server of the test; its signatures are checked with the Python client.
+The receiver is a real server in the test process. The Python client verifies the signatures.
 """
 
 import json
@@ -152,7 +152,7 @@ class TestDeliveries:
     def test_posts_made_at_once_arrive_only_where_they_are_asked_for_once_each(
         self, account: Account, operator: Operator, receiver: Receiver, path: str
     ) -> None:
-        """The first answer is dropped on its way, and the request repeated."""
+        """The answer to the first request is dropped, and the request is repeated."""
         plain = subscribe(account, receiver.url(f"{path}/plain"), "post.published")
         every = subscribe(account, receiver.url(f"{path}/every"), "post.published", immediate_posts=True)
         assert (plain["immediate_posts"], every["immediate_posts"]) == (False, True)

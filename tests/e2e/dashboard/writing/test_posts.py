@@ -1,4 +1,4 @@
-"""One post: held and released, and the figures of one that is out."""
+"""Tests the screen of one post: a held post is released, and a published post shows its likes, comments and shares."""
 
 from typing import Any
 

@@ -1,4 +1,6 @@
-"""In a browser that runs no scripts: from the sign-in to a scheduled post that is moved, and to an answered comment."""
+"""Tests the dashboard in a browser that runs no scripts: from the sign-in to a scheduled post that is moved, and to a
+comment that is answered.
+"""
 
 import datetime as dt
 from collections.abc import Iterator
@@ -12,7 +14,7 @@ from e2e_kit.waiting import until
 
 @pytest.fixture
 def scriptless(stranger: Any) -> Iterator[Any]:
-    """Somebody who is not signed in, whose browser runs no scripts."""
+    """A person who is not signed in, whose browser runs no scripts."""
     stranger.window.permit_scripts(False)
     stranger.window.emulate_phone(1280, 1000, "light")
     yield stranger
@@ -60,7 +62,7 @@ def test_from_the_sign_in_to_a_post_that_is_scheduled_and_moved(
 
 
 def moves(person: Any, post_id: str, day: dt.date) -> None:
-    """By the link that a keyboard reaches, and back again."""
+    """Moves the post to the next day and back, with the link that is meant for keyboards."""
     window, api = person.window, person.account.api
     begun = api.get(f"/posts/{post_id}")["post"]["scheduled_at"]
     window.press(f"a[href='/calendar/move/{post_id}']")
@@ -76,7 +78,7 @@ def moves(person: Any, post_id: str, day: dt.date) -> None:
 
 
 def finds(person: Any) -> None:
-    """Narrows the list of posts."""
+    """Searches the list of posts, and asserts that it shows only the post with the text."""
     window = person.window
     person.open("/posts")
     window.type("[name=search]", "soup")
