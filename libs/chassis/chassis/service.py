@@ -145,7 +145,7 @@ class BusProvider(DependencyProvider):
 
 @loop(interval_seconds=60.0)
 def forget_old_operations(self: Any) -> int:
-    """The worker loop of a service that stores operations: deletes those that are old. Returns how many."""
+    """The worker loop of a service that stores operations: deletes old operations. Returns how many it deleted."""
     return forget_old(self.database)
 
 

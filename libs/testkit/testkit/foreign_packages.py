@@ -29,7 +29,7 @@ _PYTHON_LOCK, _NODE_LOCKS = "requirements.lock", ("package.json", "package-lock.
 
 
 class NotInstalled(Exception):
-    """pip or npm could not install what the locks name."""
+    """Raised when pip or npm could not install the packages in the lock files."""
 
     @property
     def is_mismatch(self) -> bool:

@@ -283,7 +283,7 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
     @control.post("/_sim/linkedin/members")
     def add_member() -> tuple[Response, int]:
-        """{name, scopes?}: adds a person who only has w_member_social. Such a person may post but read hardly
+        """Takes {name, scopes?} and adds a person who only has w_member_social. Such a person may post but read hardly
         anything.
         """
         body = request.get_json(force=True, silent=True) or {}
@@ -297,15 +297,15 @@ def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
 
     @control.post("/_sim/linkedin/roles")
     def set_role() -> Response:
-        """{account_id, role}: sets the role that members have on a company page."""
+        """Takes {account_id, role} and sets the role that members have on a company page."""
         body = request.get_json(force=True)
         gate.roles[str(body["account_id"])] = str(body["role"])
         return jsonify(body)
 
     @control.post("/_sim/linkedin/young")
     def make_young() -> Response:
-        """{account_id, seconds}: reports the account's token as revoked for this time, as LinkedIn does with new
-        tokens.
+        """Takes {account_id, seconds} and reports the account's token as revoked for this time, as LinkedIn does with
+        new tokens.
         """
         body = request.get_json(force=True)
         gate.make_young(str(body["account_id"]), float(body["seconds"]))
@@ -313,7 +313,7 @@ def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
 
     @control.post("/_sim/linkedin/version")
     def set_oldest() -> Response:
-        """{oldest}: sets the oldest supported API version; null: the oldest of November 2026."""
+        """Takes {oldest} and sets the oldest supported API version; null: the oldest of November 2026."""
         body = request.get_json(force=True, silent=True) or {}
         gate.oldest_version = int(body.get("oldest") or OLDEST_VERSION)
         return jsonify(oldest=gate.oldest_version)

@@ -43,7 +43,7 @@ class Video:
 
 
 def publish_feed(call: Call, page: Node) -> dict[str, Any]:
-    """POST /{page}/feed: creates a post. With `published=false` the post is unpublished."""
+    """Answers POST /{page}/feed: creates a post. With `published=false` the post is unpublished."""
     message, link = call.text("message"), call.text("link")
     _check_text(message)
     if link and not link.lower().startswith(("http://", "https://")):
@@ -64,7 +64,7 @@ def publish_feed(call: Call, page: Node) -> dict[str, Any]:
 
 
 def publish_waiting(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{post} with `is_published=true` publishes an unpublished post."""
+    """Answers POST /{post}: with `is_published=true` publishes an unpublished post."""
     world = call.sim.world
     with world.lock:
         if call.flag("is_published", False) and world.staged.pop(node.node_id, None):
@@ -73,7 +73,7 @@ def publish_waiting(call: Call, node: Node) -> dict[str, Any]:
 
 
 def publish_photo(call: Call, page: Node) -> dict[str, Any]:
-    """POST /{page}/photos: publishes a photo, or stages it for a later post."""
+    """Answers POST /{page}/photos: publishes a photo, or stages it for a later post."""
     message = call.text("message") or call.text("caption")
     _check_text(message)
     medium = media.facebook_photo(call)
@@ -90,7 +90,7 @@ def publish_photo(call: Call, page: Node) -> dict[str, Any]:
 
 
 def publish_video(call: Call, page: Node) -> dict[str, Any]:
-    """POST /{page}/videos: answers with the video's id. The post gets an id of its own when the video has been
+    """Answers POST /{page}/videos with the video's id. The post gets an id of its own when the video has been
     processed.
     """
     phase = call.text("upload_phase")
@@ -143,19 +143,19 @@ def fail_video(call: Call, node: Node) -> dict[str, Any]:
 
 
 def add_comment(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{post}/comments: adds a comment. The id may also be that of the post's video."""
+    """Answers POST /{post}/comments: adds a comment. The id may also be that of the post's video."""
     post: Post = node.thing.post if node.kind == "Video" else node.thing
     return _comment(call, post, None)
 
 
 def add_reply(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{comment}/comments: a reply to a reply is stored under the top-level comment."""
+    """Answers POST /{comment}/comments: adds a reply. A reply to a reply is stored under the top-level comment."""
     comment: Comment = node.thing
     return _comment(call, call.sim.world.posts[comment.post_id], comment.parent_id or comment.comment_id)
 
 
 def delete(call: Call, node: Node) -> dict[str, Any]:
-    """DELETE /{photo}, /{video}, /{post} or /{comment}."""
+    """Answers DELETE of a photo, video, post or comment."""
     world = call.sim.world
     if node.kind == "Video":
         world.remove_post(node.thing.post.post_id)

@@ -12,12 +12,14 @@ from simulator.world import Comment, Medium, Post
 
 
 def page(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{page}."""
+    """Answers GET /{page}: the requested fields of the page."""
     return project("Page", PAGE, node.thing, call.fields("id,name"), call)
 
 
 def feed(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{page}/feed, /posts and /published_posts: newest first, films once they are ready."""
+    """Answers GET /{page}/feed, /posts and /published_posts: the posts, newest first. Films are listed once they are
+    ready.
+    """
     posts = [post for post in call.sim.world.posts_of(node.account_id)[::-1] if _is_ready(call, post)]
     posts = paging.between(posts, lambda post: post.created_at, call)
     fields = "created_time,message,id"
@@ -30,7 +32,7 @@ def _is_ready(call: Call, post: Post) -> bool:
 
 
 def post(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{post}."""
+    """Answers GET /{post}: the requested fields of the post."""
     return show_post(call, node.thing, "created_time,message,id")
 
 
@@ -47,7 +49,7 @@ def show_post(call: Call, thing: Post, default: str) -> dict[str, Any]:
 
 
 def comment(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{comment}."""
+    """Answers GET /{comment}: the requested fields of the comment."""
     return show_comment(call, node.thing, "created_time,from,message,id")
 
 
@@ -57,7 +59,7 @@ def show_comment(call: Call, thing: Comment, default: str) -> dict[str, Any]:
 
 
 def comments(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{post}/comments or /{comment}/comments. With a user's token the list is empty, without an error."""
+    """Answers GET /{post}/comments or /{comment}/comments. With a user's token the list is empty, without an error."""
     if call.caller.platform == callers.USER.platform:
         return {"data": []}
     if node.kind == "Comment":
@@ -76,7 +78,7 @@ def comments(call: Call, node: Node) -> dict[str, Any]:
 
 
 def videos(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{page}/videos, newest first."""
+    """Answers GET /{page}/videos: the page's videos, newest first."""
     kept = list(call.sim.world.staged.values())
     mine = [one for one in kept if getattr(one, "kind", "") == "Video" and one.account_id == node.account_id]
     mine = [one for one in mine[::-1] if not one.is_begun]
@@ -87,7 +89,7 @@ def videos(call: Call, node: Node) -> dict[str, Any]:
 
 
 def reactions(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{post}/reactions and /likes: an empty list; with `summary` also the number of reactions."""
+    """Answers GET /{post}/reactions and /likes: an empty list; with `summary` also the number of reactions."""
     answer: dict[str, Any] = {"data": []}
     if call.flag("summary", False):
         answer["summary"] = {"total_count": node.thing.likes, "viewer_reaction": "NONE"}
@@ -95,12 +97,12 @@ def reactions(call: Call, node: Node) -> dict[str, Any]:
 
 
 def photo(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{photo}."""
+    """Answers GET /{photo}: the requested fields of the photo."""
     return project("Photo", PHOTO, node.thing, call.fields("id,name"), call)
 
 
 def show_video(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{video}."""
+    """Answers GET /{video}: the requested fields of the video."""
     return project("Video", VIDEO, node.thing, call.fields("id,description"), call)
 
 

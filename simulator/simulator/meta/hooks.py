@@ -204,7 +204,7 @@ _CHANGES: dict[str, Callable[[Post, Comment], dict[str, Any]]] = {
 
 
 def subscribe(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{page}/subscribed_apps and /{ig}/subscribed_apps: subscribes to these fields and to no others."""
+    """Answers POST /{page}/subscribed_apps and /{ig}/subscribed_apps: subscribes to these fields and to no others."""
     wanted = tuple(name.strip() for name in call.names("subscribed_fields"))
     if not wanted:
         raise invalid("The parameter subscribed_fields is required.")
@@ -218,13 +218,13 @@ def subscribe(call: Call, node: Node) -> dict[str, Any]:
 
 
 def unsubscribe(call: Call, node: Node) -> dict[str, Any]:
-    """DELETE /{page}/subscribed_apps and /{ig}/subscribed_apps: ends the subscription."""
+    """Answers DELETE /{page}/subscribed_apps and /{ig}/subscribed_apps: ends the subscription."""
     call.sim.subscriptions.pop(node.account_id, None)
     return {"success": True}
 
 
 def show_subscription(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{page}/subscribed_apps and /{ig}/subscribed_apps: the fields of the subscription."""
+    """Answers GET /{page}/subscribed_apps and /{ig}/subscribed_apps: the fields of the subscription."""
     wanted = call.sim.subscriptions.get(node.account_id)
     app = {"id": call.sim.settings.meta_app_id, "name": "Posthaste", "subscribed_fields": wanted}
     return {"data": [app] if wanted else []}

@@ -17,7 +17,7 @@ _NOT_READY = GraphError(
 
 
 def create_container(call: Call, user: Node) -> dict[str, Any]:
-    """POST /{ig}/media: an image, a REELS video, a carousel child or a CAROUSEL."""
+    """Answers POST /{ig}/media: creates a container for an image, a REELS video, a carousel child or a CAROUSEL."""
     kind = call.text("media_type").upper() or "IMAGE"
     child = call.flag("is_carousel_item", False)
     if child and call.text("is_ai_generated"):
@@ -50,7 +50,7 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
 
 
 def publish(call: Call, user: Node) -> dict[str, Any]:
-    """POST /{ig}/media_publish."""
+    """Answers POST /{ig}/media_publish: publishes a container."""
     world = call.sim.world
     with world.lock:
         container = find_container(call, user, call.text("creation_id"))
@@ -85,18 +85,18 @@ def fail_container(call: Call, node: Node) -> dict[str, Any]:
 
 
 def add_comment(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{media}/comments."""
+    """Answers POST /{media}/comments: adds a comment."""
     return _comment(call, node.thing, None)
 
 
 def add_reply(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{comment}/replies: a reply to a reply is stored under the top-level comment."""
+    """Answers POST /{comment}/replies: adds a reply. A reply to a reply is stored under the top-level comment."""
     comment: Comment = node.thing
     return _comment(call, call.sim.world.posts[comment.post_id], comment.parent_id or comment.comment_id)
 
 
 def delete_comment(call: Call, node: Node) -> dict[str, Any]:
-    """DELETE /{comment}."""
+    """Answers DELETE /{comment}: deletes the comment."""
     call.sim.world.remove_comment(node.node_id)
     return {"success": True}
 

@@ -18,33 +18,33 @@ operation_of_read = facebook_views.operation_of_read
 
 
 def user(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{ig}."""
+    """Answers GET /{ig}: the requested fields of the account."""
     return project("IGUser", USER, node.thing, call.fields("id"), call)
 
 
 def media_list(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{ig}/media: newest first."""
+    """Answers GET /{ig}/media: the account's posts, newest first."""
     posts = paging.between(call.sim.world.posts_of(node.account_id)[::-1], lambda post: post.created_at, call)
     return paging.page(posts, lambda post: post.post_id, lambda post: _show(call, post), call)
 
 
 def media(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{media}."""
+    """Answers GET /{media}: the requested fields of the post."""
     return _show(call, node.thing)
 
 
 def children(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{media}/children."""
+    """Answers GET /{media}/children: the parts of a carousel."""
     return _children(node.thing)
 
 
 def container(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{container}."""
+    """Answers GET /{container}: the requested fields of the container."""
     return project("Container", CONTAINER, node.thing, call.fields("id"), call)
 
 
 def comments(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{media}/comments: top-level comments, newest first. There is no parameter `since`."""
+    """Answers GET /{media}/comments: top-level comments, newest first. There is no parameter `since`."""
     items = [item for item in list(node.thing.comments) if item.parent_id is None][::-1]
     return paging.page(
         items, lambda item: item.comment_id, lambda item: _show_comment(call, item), call, default=50
@@ -52,7 +52,7 @@ def comments(call: Call, node: Node) -> dict[str, Any]:
 
 
 def replies(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{comment}/replies."""
+    """Answers GET /{comment}/replies: the replies to a comment."""
     items = call.sim.world.replies_to(node.thing)[::-1]
     return paging.page(
         items, lambda item: item.comment_id, lambda item: _show_comment(call, item), call, default=50
@@ -60,12 +60,12 @@ def replies(call: Call, node: Node) -> dict[str, Any]:
 
 
 def comment(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{comment}."""
+    """Answers GET /{comment}: the requested fields of the comment."""
     return _show_comment(call, node.thing)
 
 
 def insights(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{media}/insights?metric=."""
+    """Answers GET /{media}/insights?metric=: the requested counts of the post."""
     post: Post = node.thing
     counts = {"shares": post.shares, "likes": post.likes, "comments": post.comment_count}
     counts["total_interactions"] = sum(counts.values())
@@ -85,7 +85,7 @@ def insights(call: Call, node: Node) -> dict[str, Any]:
 
 
 def publishing_limit(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{ig}/content_publishing_limit."""
+    """Answers GET /{ig}/content_publishing_limit: how many posts of the day's limit are used."""
     quota = call.sim.told("instagram_quota", call.sim.settings.instagram_quota)
     values = {
         "quota_usage": published_today(call, node.account_id),

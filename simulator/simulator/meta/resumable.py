@@ -33,7 +33,7 @@ class Upload:
 
 
 def begin(call: Call, app: Node) -> dict[str, Any]:
-    """POST /{app}/uploads."""
+    """Answers POST /{app}/uploads: opens an upload session."""
     size_bytes = call.whole("file_length", 0)
     if size_bytes <= 0:
         raise invalid("The parameter file_length is required")
@@ -46,7 +46,7 @@ def begin(call: Call, app: Node) -> dict[str, Any]:
 
 
 def take(call: Call, node: Node) -> dict[str, Any]:
-    """POST /{upload}: stores the bytes from `file_offset`, which must be the first missing byte."""
+    """Answers POST /{upload}: stores the bytes from `file_offset`, which must be the first missing byte."""
     made: Upload = node.thing
     if request.headers.get("file_offset") != str(len(made.data)):
         raise invalid(f"The header file_offset has to be {len(made.data)}")
@@ -58,7 +58,7 @@ def take(call: Call, node: Node) -> dict[str, Any]:
 
 
 def state(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{upload}."""
+    """Answers GET /{upload}: tells from which byte to continue."""
     return {"id": node.thing.upload_id, "file_offset": len(node.thing.data)}
 
 

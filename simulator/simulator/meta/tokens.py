@@ -27,8 +27,8 @@ _SCOPES = (
 
 
 def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
-    """GET /oauth/access_token: exchanges a code for a short-lived token of the user, or such a token for a long-lived
-    one. Also gives the app's own token.
+    """Answers GET /oauth/access_token: exchanges a code for a short-lived token of the user, or such a token for a
+    long-lived one. Also gives the app's own token.
     """
     secret = sim.settings.meta_app_secret
     if query.get("client_id") != sim.settings.meta_app_id or (
@@ -64,7 +64,9 @@ def _who_allowed(sim: Simulation, query: dict[str, str]) -> tuple[Account, dict[
 
 
 def permissions(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me/permissions: lists the permissions that the login asked for, and whether the person granted each."""
+    """Answers GET /me/permissions: lists the permissions that the login asked for, and whether the person granted
+    each.
+    """
     person = call.sim.grants.known(node.account_id)
     withheld = person.withholds if person else ()
     rows = [(name, "declined" if name in withheld else "granted") for name in _SCOPES]
@@ -78,7 +80,7 @@ def permissions(call: Call, node: Node) -> dict[str, Any]:
 
 
 def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
-    """GET /debug_token: describes a token. The caller needs the app's own token or any valid one."""
+    """Answers GET /debug_token: describes a token. The caller needs the app's own token or any valid one."""
     asking = query.get("access_token", "")
     if asking != f"{sim.settings.meta_app_id}|{sim.settings.meta_app_secret}":
         callers.caller_of(sim, asking, "")
@@ -113,13 +115,13 @@ def _withheld(sim: Simulation, account_id: str) -> tuple[str, ...]:
 
 
 def pages(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me/accounts: the pages on which the person has a role."""
+    """Answers GET /me/accounts: the pages on which the person has a role."""
     person = call.sim.grants.known(node.account_id)
     return _page_list(call, person.accounts if person else [])
 
 
 def businesses(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me/businesses: the person's business portfolio, if there is one."""
+    """Answers GET /me/businesses: the person's business portfolio, if there is one."""
     person = call.sim.grants.known(node.account_id)
     if person is not None and "business_management" in person.withholds:
         raise GraphError(200, "(#200) Requires business_management permission to manage the object")
@@ -128,12 +130,12 @@ def businesses(call: Call, node: Node) -> dict[str, Any]:
 
 
 def owned_pages(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{business}/owned_pages."""
+    """Answers GET /{business}/owned_pages: the pages of a business portfolio."""
     return _page_list(call, node.thing.business)
 
 
 def client_pages(call: Call, node: Node) -> dict[str, Any]:
-    """GET /{business}/client_pages: an empty list."""
+    """Answers GET /{business}/client_pages: an empty list."""
     return {"data": []}
 
 
@@ -150,7 +152,7 @@ def _page_list(call: Call, known: list[Account]) -> dict[str, Any]:
 
 
 def user(call: Call, node: Node) -> dict[str, Any]:
-    """GET /me with a user's token."""
+    """Answers GET /me with a user's token: the requested fields of the person."""
     return project("User", USER, node.thing, call.fields("id,name"), call)
 
 
@@ -161,7 +163,7 @@ USER: View = {
 
 
 def log_in(sim: Simulation) -> Response:
-    """GET /dialog/oauth."""
+    """Answers GET /dialog/oauth: the login page."""
     denial = {
         "error": "access_denied",
         "error_code": "200",

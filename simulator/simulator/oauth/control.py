@@ -14,8 +14,8 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.post("/persons")
     def add_person() -> tuple[Response, int]:
-        """{platform, accounts, business_pages, denies, withholds}: adds a person. People of Facebook can also log in
-        to Instagram.
+        """Takes {platform, accounts, business_pages, denies, withholds} and adds a person. People of Facebook can also
+        log in to Instagram.
         """
         body = request.get_json(force=True, silent=True) or {}
         platform = "FB" if body.get("platform") == "IG" else str(body.get("platform"))

@@ -100,7 +100,7 @@ def paid(created: int, amount: int, currency: str) -> dict[str, Any]:
 
 
 def listed(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """GET /v1/payment_intents: payments, newest first. Raises StripeError if a parameter is invalid."""
+    """Answers GET /v1/payment_intents: payments, newest first. Raises StripeError if a parameter is invalid."""
     forms.only_known(params, ("customer", "created", "limit", "starting_after", "ending_before", "expand"))
     found, customer, after = rows[::-1], forms.text(params, "customer"), forms.text(params, "starting_after")
     if customer:
@@ -123,8 +123,8 @@ def listed(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def searched(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """GET /v1/payment_intents/search: payments that match clauses joined by AND, or all by OR. Raises StripeError if
-    the query is invalid.
+    """Answers GET /v1/payment_intents/search: payments that match clauses joined by AND, or all by OR. Raises
+    StripeError if the query is invalid.
     """
     forms.only_known(params, ("query", "limit", "page", "expand"))
     query = forms.text(params, "query")

@@ -37,7 +37,7 @@ class Works:
             self._works.append(work)
 
     def clear(self) -> None:
-        """Forgets all."""
+        """Forgets all works."""
         with self._lock:
             self._works.clear()
 

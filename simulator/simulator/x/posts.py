@@ -95,7 +95,7 @@ class Posts:
         return self.windows.setdefault((account_id, kind), Window(limit))
 
     def find(self, thing_id: str) -> Thing | None:
-        """Returns a post or reply on X."""
+        """Returns a post or reply on X; None if there is none with this id."""
         world = self.sim.world
         thing = world.posts.get(thing_id) or world.comments.get(thing_id)
         root = self.root(thing) if thing else None

@@ -64,8 +64,8 @@ def hosts(sim: Simulation) -> Hosts:
 
     @control.post("/_sim/x/fields")
     def set_fields() -> Response:
-        """{name}: sets the only parameter name for a post's fields that X accepts, tweet.fields or post.fields; null:
-        it accepts both.
+        """Takes {name} and sets the only parameter name for a post's fields that X accepts, tweet.fields or
+        post.fields; null: it accepts both.
         """
         name = (request.get_json(force=True, silent=True) or {}).get("name")
         gate.fields_name = name if name in (OLD, NEW) else None
@@ -73,14 +73,14 @@ def hosts(sim: Simulation) -> Hosts:
 
     @control.post("/_sim/x/premium")
     def make_premium() -> Response:
-        """{account_id}: allows the account posts of 25,000 characters, as X Premium does."""
+        """Takes {account_id} and permits the account to post 25,000 characters, as X Premium does."""
         account_id = str(request.get_json(force=True)["account_id"])
         posts.premium.add(account_id)
         return jsonify(account_id=account_id)
 
     @control.post("/_sim/x/credits")
     def set_credits() -> Response:
-        """{left}: sets how many more calls the app may make; null: no limit."""
+        """Takes {left} and sets how many more calls the app may make; null: no limit."""
         left = (request.get_json(force=True, silent=True) or {}).get("left")
         gate.left = left if isinstance(left, int) else None
         return jsonify(left=left)

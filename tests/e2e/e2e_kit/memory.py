@@ -12,7 +12,7 @@ _INTERVAL_SECONDS = 0.02
 
 
 class Growth:
-    """By how many bytes a process has grown at most since the beginning of the block."""
+    """The largest growth of a process since the beginning of the block, in bytes."""
 
     def __init__(self) -> None:
         self.bytes = 0

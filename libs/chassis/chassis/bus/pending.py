@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 
 class ServiceAway(ApiError):
-    """SERVICE_UNAVAILABLE because no process of the service runs, or because the broker is away.
+    """Raised as SERVICE_UNAVAILABLE when no process of the service runs, or when the broker is away.
 
     A call that is repeated soon after this error will be refused too.
     """

@@ -47,7 +47,7 @@ _PLACEHOLDER = re.compile(r"%\((\w+)\)s")
 
 
 class LockTimeout(ApiError):
-    """SERVICE_UNAVAILABLE, because another transaction locked a row for longer than `lock_timeout`.
+    """Raised as SERVICE_UNAVAILABLE when another transaction locked a row for longer than `lock_timeout`.
 
     The transaction has failed; the connection is kept.
     """

@@ -10,7 +10,7 @@ class Killed(BaseException):
 
 
 class Stuck(AssertionError):
-    """No thread continued for 20 s, although PostgreSQL would have ended any wait for a lock."""
+    """Raised when no thread continued for 20 s, although PostgreSQL would have ended any wait for a lock."""
 
 
 class Cut(enum.Enum):

@@ -51,7 +51,7 @@ class Message(Record):
 
 
 class ProtocolError(Exception):
-    """A message that cannot be handled; `code` is JSON-RPC's or MCP's."""
+    """Raised for a message that cannot be handled. `code` is JSON-RPC's or MCP's."""
 
     def __init__(self, code: int, text: str, message: Message | None = None, *, data: Any = None) -> None:
         """`message` is the message that the error is about; None if it could not be read.

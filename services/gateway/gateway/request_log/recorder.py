@@ -54,8 +54,9 @@ class RequestLog:
             self._dropped += 1
 
     def write(self) -> int:
-        """Writes the waiting lines to the database. Returns how many. If it raises SERVICE_UNAVAILABLE, the lines stay
-        waiting."""
+        """Writes the waiting lines to the database. Returns how many it wrote. If it raises SERVICE_UNAVAILABLE, the
+        lines stay waiting.
+        """
         self._tell_dropped()
         self._over_limit.clear()
         return self._waiting.write()

@@ -1,4 +1,4 @@
-"""Schedules posts."""
+"""Schedules posts: checks the rules and stores a post that is published at its time."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -130,8 +130,9 @@ class Reconciliation:
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 
     def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
-        """Ends the claims among these that have not lapsed yet. Returns how many. A post whose platform may have been
-        called is looked up there after `first_look_seconds`."""
+        """Ends the claims among these that have not lapsed yet. Returns how many it ended. A post whose platform may
+        have been called is looked up there after `first_look_seconds`.
+        """
         if not claims:
             return 0
         return self._lapse(_LOCK_CLAIMS, first_look_seconds, **split(claims))

@@ -67,7 +67,7 @@ class Deliveries:
         self._connection = connection
 
     def arrive(self, new: Sequence[tuple[Event, bytes, str | None]]) -> int:
-        """Stores the deliveries of events (event, body, id of its post). Returns how many."""
+        """Stores the deliveries of events (event, body, id of its post). Returns how many deliveries it stored."""
         parameters = {
             "ids": [event.id for event, _, _ in new],
             "events": [event.event for event, _, _ in new],

@@ -212,7 +212,7 @@ class EndpointQueues:
         self._connection = connection
 
     def make_ready(self, limit: int) -> int:
-        """Marks waiting deliveries whose time has come as ready, the longest due first. Returns how many."""
+        """Marks waiting deliveries whose time has come as ready, the longest due first. Returns how many it marked."""
         return _MAKE_READY.run(self._connection, {"limit": limit}).rowcount
 
     def look(self, held: dict[str, bool]) -> list[Endpoint]:
