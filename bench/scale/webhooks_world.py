@@ -148,7 +148,7 @@ def _look(world: Webhooks, number: int) -> object:
 
 
 def _arrive(world: Webhooks, number: int) -> None:
-    """Stores the arrival of an event, in each run of another account."""
+    """Stores the arrival of an event. Each run uses another account."""
     account = _account((3 + _EACH * number) % world.sizes.endpoints)
     event = Event(
         id=new_id("evt"),

@@ -81,8 +81,8 @@ class Signatures:
     def read(cls, name: str, text: str, *, unsigned_allowed: bool = False) -> "Signatures":
         """Parses MESSAGE_KEYS: `service=secret` and `sender:receiver=key`, comma-separated, in hexadecimal.
 
-        If several services share the process, MESSAGE_KEYS also has keys of the others, which are ignored. If a service
-        has two secrets, the first signs, and both verify. Raises KeysMalformed.
+        If several services share the process, MESSAGE_KEYS also has keys of the others, which are ignored. If a
+        service has two secrets, the first signs, and both verify. Raises KeysMalformed for an entry in another form.
         """
         secrets: list[bytes] = []
         keys: dict[str, bytes] = {}

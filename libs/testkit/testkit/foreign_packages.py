@@ -62,7 +62,9 @@ class Installed:
 
 
 def install(folder: Path) -> Installed:
-    """Installs the packages of the lock files in `folder`, unless they are installed already. Raises NotInstalled."""
+    """Installs the packages of the lock files in `folder`, unless they are installed already. Raises NotInstalled if
+    pip or npm fails.
+    """
     locks = [path for name in (_PYTHON_LOCK, *_NODE_LOCKS) if (path := folder / name).exists()]
     cache = _CACHE / "-".join(folder.relative_to(ROOT).parts)
     made_from = hashlib.sha256(sys.version.encode() + b"".join(path.read_bytes() for path in locks))

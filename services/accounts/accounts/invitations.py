@@ -80,7 +80,8 @@ def invite_person(
 
 def list_invitations(connection: Connection, caller: Caller, request: ListInvitations) -> InvitationList:
     """Returns one page of the invitations to a brand of the caller's account that wait for an answer, newest first.
-    Raises NOT_FOUND."""
+    Raises NOT_FOUND for any other brand.
+    """
     brand = access.own_brand(connection, caller, request.brand_id)
     limit = fields.limit(request.limit)
     found = InvitationStore(connection).list_newest_first(

@@ -231,7 +231,9 @@ def _operation_of(exchange: Exchange) -> str | None:
 
 
 def token_of(exchange: Exchange) -> str:
-    """Returns the token from the header Authorization, else from X-API-Key. Raises MISSING_TOKEN, INVALID_TOKEN."""
+    """Returns the token from the header Authorization, else from X-API-Key. Raises MISSING_TOKEN if there is none, and
+    INVALID_TOKEN if it is malformed.
+    """
     authorization = exchange.environ.get("HTTP_AUTHORIZATION", "").strip()
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() == "bearer" and token.strip():

@@ -113,9 +113,10 @@ class Uploads:
             upload.segments[index] = (offset, len(data))
 
     def finish(self, upload: Upload) -> None:
-        """Finishes an upload (`finalize`). Raises XError.
+        """Finishes an upload (`finalize`). Raises XError if it is finished already, if segments are missing, or for an
+        invalid photo.
 
-        The file is checked now. The result of the check is reported after processing.
+        The file is checked now. For other files the result of the check is reported after processing.
         """
         if upload.file is None:
             raise invalid("id", upload.media_id, "The upload is complete already.")

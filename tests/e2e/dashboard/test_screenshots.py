@@ -129,7 +129,7 @@ def write_a_post(person: Any) -> None:
 
 
 def send_password(person: Any) -> None:
-    """Shows the QR code of an authenticator app, or that a link is used up."""
+    """Sends the password form: leads to the QR code of an app, or to the page of a used-up link."""
     person.window.type("#password", PASSWORD)
     person.window.press("main form button")
 

@@ -41,7 +41,7 @@ class Operator:
         )  # fmt: skip
 
     def __call__(self, *arguments: str) -> Any:
-        """Runs a command and returns its decoded output. Raises Refused."""
+        """Runs a command and returns its decoded output. Raises Refused if the command fails."""
         with self._lock:
             assert self._process.stdin is not None
             assert self._process.stdout is not None

@@ -129,7 +129,7 @@ def is_public(address: str | IPv4Address | IPv6Address) -> bool:
 
 
 def parse_allowed_network(text: str) -> AllowedNetwork:
-    """Parses `10.0.0.0/8:8080`, `10.0.0.7/32:8000-8099` or `fd00::/8:443`. Raises ValueError.
+    """Parses `10.0.0.0/8:8080`, `10.0.0.7/32:8000-8099` or `fd00::/8:443`. Raises ValueError for any other form.
 
     The prefix length and the port are required, because the end of an IPv6 address looks like a port.
     """
@@ -161,7 +161,7 @@ def check_url(url: str, routed_hosts: Collection[str] = (), allowed: AllowedNetw
 
     Names in `routed_hosts` (of OUTBOUND_HOST_MAP, lower case) and addresses with a port in `allowed` networks are
     accepted too. If the URL's port is in an `allowed` network, every host name is accepted, because it may have an
-    address there. Raises UnsafeAddress.
+    address there. Raises UnsafeAddress for any other URL.
     """
     if len(url) > MAX_URL_LENGTH:
         raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")

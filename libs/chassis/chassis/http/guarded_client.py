@@ -61,7 +61,7 @@ class FetchFailed(Exception):
 class Stream:
     """The status and headers of an answer.
 
-    `chunks` yields its body, once, within the limits, and raises FetchFailed.
+    `chunks` yields the answer's body, once and within the limits. It raises FetchFailed if the fetch fails.
     """
 
     status: int
@@ -98,7 +98,8 @@ def stream(
     `counts_our_time=False` the time between two chunks, while the caller works, does not count.
 
     `allowed_types` applies to 2xx answers; the caller judges other statuses. Hosts in `host_map` (host -> "ip:port",
-    OUTBOUND_HOST_MAP) are fetched from that address without a check. Raises UnsafeAddress and FetchFailed.
+    OUTBOUND_HOST_MAP) are fetched from that address without a check. Raises UnsafeAddress for a URL that is not
+    permitted, and FetchFailed if the fetch fails.
     """
     deadline = time.monotonic() + timeout_seconds
     route = _Route(

@@ -97,7 +97,8 @@ class MeasuredSocket(socket.socket):
 
     def _limit(self, silence_seconds: float) -> None:
         """Sets the socket's timeout to the remaining time, because a constant timeout would start again with every
-        byte. Raises TimeoutError."""
+        byte. Raises TimeoutError if no time is left.
+        """
         now = time.monotonic()
         if not self._counts_our_time:
             self._deadline += now - self._rested_at

@@ -109,7 +109,7 @@ class WebhookConnection:
     ) -> Answered:
         """Sends a POST request. `timeout_seconds` covers everything, from the DNS lookup to the last byte.
 
-        An answer whose head came in time counts, even if its body is incomplete. Raises PostFailed.
+        An answer whose head came in time counts, even if its body is incomplete. Raises PostFailed if no answer came.
         """
         deadline = time.monotonic() + timeout_seconds
         with _problems(deadline):

@@ -107,7 +107,9 @@ def _leave_network() -> bool:
 
 
 def _give_up_privileges() -> None:
-    """Gives up all capabilities, and the possibility to get new ones by starting a program. Raises OSError."""
+    """Gives up all capabilities, and the possibility to get new ones by starting a program. Raises OSError if the
+    kernel refuses.
+    """
     if _system.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0) < 0:
         raise OSError(ctypes.get_errno(), "no_new_privs")
     header, none = struct.pack("=Ii", _CAPABILITIES_3, 0), bytes(24)

@@ -117,7 +117,8 @@ class SandboxPool:
         """Runs `module.function(argument, files)` in its own process, and returns its result, a JSON value.
 
         `files` are open descriptors to pass. `has_threads`: the function may start threads. `has_turn`: the caller is
-        inside a `turn` block, which has reserved a process. Raises WorkFailed, OutOfLimits, NotStarted.
+        inside a `turn` block, which has reserved a process. Raises WorkFailed if the function raised an exception,
+        OutOfLimits if it exceeded a limit, and NotStarted if no process could be started.
         """
         order = _Order(function=function, argument=argument, has_threads=has_threads, limits=self._limits)
         return self._answer(order, files, has_turn=has_turn)

@@ -61,10 +61,12 @@ class Interleaver:
         return self._processes[name]
 
     def run(self, seed: int, *tries: Try, most_cuts: int = 1, allows_lock_errors: bool = False) -> Run:
-        """Runs the tries side by side, statement by statement in the order that the seed chooses, until all have ended.
+        """Runs the tries side by side, statement by statement in the order that the seed chooses, until all have
+        ended.
 
-        Cuts them off up to `most_cuts` times on the way; afterwards all processes live again.
-        Raises Stuck. Raises AssertionError when PostgreSQL had to end a wait for a lock, unless `allows_lock_errors`.
+        Cuts them off up to `most_cuts` times on the way; afterwards all processes live again. Raises Stuck if no
+        thread continues. Raises AssertionError when PostgreSQL had to end a wait for a lock, unless
+        `allows_lock_errors`.
         """
         run = self.last = Run(seed)
         scheduler = RunScheduler(run, tries, most_cuts, self._blocked)

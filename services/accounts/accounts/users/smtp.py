@@ -27,7 +27,9 @@ class MailRefused(Exception):
 
 
 def send(server: SmtpConfig, message: EmailMessage) -> None:
-    """Sends a mail, and returns when the mail server has accepted it. Raises MailDelayed, MailRefused."""
+    """Sends a mail, and returns when the mail server has accepted it. Raises MailDelayed if another attempt may
+    succeed, and MailRefused if the server permanently refuses the address.
+    """
     try:
         _send(server, message)
     except smtplib.SMTPRecipientsRefused as error:

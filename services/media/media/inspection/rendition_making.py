@@ -20,7 +20,8 @@ def make(
     """Makes the rendition and stores it as the object `object_name`. A JPEG of a video is its thumbnail. Returns the
     size in bytes, width, height, and the duration if there is one.
 
-    Raises WorkFailed, Refused, NotStarted, OSError, SERVICE_UNAVAILABLE.
+    Raises WorkFailed or Refused if the file cannot be converted; NotStarted, OSError or SERVICE_UNAVAILABLE if another
+    try may succeed.
     """
     is_photo = row.kind == "photo"
     turn = context.sandbox_pool.turn() if is_photo else nullcontext()  # videos hold no turn for minutes

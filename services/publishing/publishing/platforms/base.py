@@ -359,7 +359,7 @@ class Connector(ABC):
 
     @abstractmethod
     def comment(self, account: Account, remote_id: str, text: str) -> str:
-        """Makes the first comment on a post of ours and returns its id. Raises OutcomeUnknown."""
+        """Makes the first comment on our post and returns its id. Raises OutcomeUnknown without a usable answer."""
 
     @abstractmethod
     def reply(self, account: Account, comment_id: str, text: str) -> str:

@@ -67,8 +67,9 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Marks the outcome of the caller's operation as not awaited by the client. Returns what is known of the operation.
-    Raises SERVICE_UNAVAILABLE."""
+    """Marks the outcome of the caller's operation as not awaited by the client. Returns what is known of the
+    operation. Raises SERVICE_UNAVAILABLE if the database does not answer.
+    """
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:

@@ -56,7 +56,9 @@ def scheduled(app: AppContext, caller: Caller, request: api.ListScheduledPosts) 
 
 
 def count(app: AppContext, caller: Caller, request: api.CountScheduledPosts) -> api.ScheduledPostCounts:
-    """Counts scheduled posts by their state. Raises BRAND_NOT_AUTHORIZED, VALIDATION_ERROR."""
+    """Counts scheduled posts by their state. Raises BRAND_NOT_AUTHORIZED for a brand that the token may not use, and
+    VALIDATION_ERROR for a malformed filter.
+    """
     platform, brand_ids = platform_code(request.platform), _brands(caller, request.brand_id)
     with app.database.reading() as connection:
         if not _fits(_check_page(connection, caller, request.page_id), platform, request.brand_id):

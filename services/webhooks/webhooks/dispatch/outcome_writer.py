@@ -36,12 +36,12 @@ class OutcomeWriter:
         """Records outcomes of one endpoint, in this order. Returns what each changed; None for one that was not
         recorded because another process holds the queue.
 
-        Waits while the database is down or another transaction has locked a row, for as long as a lease lasts after the
-        newest answer. Then raises ApiError SERVICE_UNAVAILABLE, and the process that holds the queue next repeats the
-        attempts. The fence makes a late write harmless.
+        Waits while the database is down or another transaction has locked a row, for as long as a lease lasts after
+        the newest answer. Then raises ApiError SERVICE_UNAVAILABLE, and the process that holds the queue next repeats
+        the attempts. The fence makes a late write harmless.
 
-        Endpoints share a statement. If it meets a lock, each of them is then written alone, so that the locked one does
-        not delay the others again.
+        The outcomes of several endpoints share a statement. If this statement meets a locked row, the outcomes of each
+        endpoint are written alone, so that the locked endpoint does not delay the others again.
         """
         give_up_at = max(one.answered_at for one in outcomes) + self._lease_seconds
         is_alone = False

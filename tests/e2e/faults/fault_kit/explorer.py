@@ -131,7 +131,9 @@ class Explorer:
         return type("Machine", (Walk,), {"begin": anywhere})
 
     def options(self, world: dict[str, str | None], kind: str) -> dict[str, Any]:
-        """Returns the options of a request with a token of this kind. Raises Enough."""
+        """Returns the options of a request with a token of this kind. Raises Enough when the requests or the seconds
+        are used up.
+        """
         self.end = self.end or time.monotonic() + self.given["seconds"]
         if self.statuses.total() >= self.given["requests"] or time.monotonic() > self.end:
             raise Enough

@@ -18,8 +18,9 @@ _OF_PHOTOS = ("auto_add_music",)
 
 
 def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool) -> dict[str, Any]:
-    """Builds `post_info`: the client's settings, with what TikTok requires for this creator. Raises PlatformRefusal.
-    `is_audited`: TikTok has audited our app."""
+    """Builds `post_info`: the client's settings, with what TikTok requires for this creator. Raises PlatformRefusal if
+    TikTok would refuse them. `is_audited`: TikTok has audited our app.
+    """
     others = (*_OF_SOURCE, *(_OF_PHOTOS if _is_video(content) else _OF_VIDEOS))
     asked = {
         name: value for name, value in content.settings.items() if value is not None and name not in others
@@ -67,7 +68,7 @@ def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
 
 
 def photo_post(content: Content, info: Mapping[str, Any]) -> dict[str, Any]:
-    """Builds the body of the one call that makes a post of photos. Raises PlatformRefusal."""
+    """Builds the body of the one call that makes a post of photos. Raises PlatformRefusal if TikTok would refuse it."""
     body = {
         "media_type": "PHOTO",
         "post_mode": "DIRECT_POST",
@@ -79,7 +80,9 @@ def photo_post(content: Content, info: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def source_of_photos(content: Content) -> dict[str, Any]:
-    """Builds `source_info` for photos, which TikTok fetches itself from their addresses. Raises PlatformRefusal."""
+    """Builds `source_info` for photos, which TikTok fetches itself from their addresses. Raises PlatformRefusal if a
+    photo has no public address.
+    """
     urls = [source.url for source in content.media]
     if not all(urls):
         raise PlatformRefusal(Refusal.REJECTED, "NO_URL", "TikTok takes photos by public address only.")
