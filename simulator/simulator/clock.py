@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 
 class Clock:
-    """Wall time that can be shifted, and steady time that cannot."""
+    """Wall time, which the control API can shift, and monotonic time, which it cannot."""
 
     def __init__(self) -> None:
         #: Distance to real time.

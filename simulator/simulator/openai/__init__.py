@@ -16,7 +16,7 @@ Answer = dict[str, Any]
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """The provider's routes, under any name of the simulator."""
+    """Returns the routes of the simulated OpenAI API; they answer under any host name that leads to the simulator."""
     return {HERE: (blueprint(sim),)}
 
 

@@ -11,7 +11,7 @@ from simulator.stripe.webhooks import Webhooks
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """The provider's routes, under any name of the simulator."""
+    """Returns the routes of the simulated Stripe; they answer under any host name that leads to the simulator."""
     return {HERE: (blueprint(sim),)}
 
 

@@ -33,7 +33,7 @@ _INVALID = {"code": 1, "name": "InvalidMedia", "message": "Unsupported video for
 
 @dataclass(slots=True)
 class Upload:
-    """One uploaded file. `ready_ticks` is steady time, None until the file is complete."""
+    """One uploaded file. `ready_ticks` is a time of `Clock.ticks`; it is None until the file is complete."""
 
     media_id: str
     account_id: str

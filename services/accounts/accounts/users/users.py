@@ -64,7 +64,8 @@ def open_account(
     id of an account that it replaced.
 
     If the new account is verified, it replaces an unverified one with the same address. It gets a new id, so that it
-    inherits nothing from the old one. `on_opened` runs in the same transaction. Raises EMAIL_TAKEN.
+    inherits nothing from the old one. `on_opened` runs in the same transaction. Raises EMAIL_TAKEN if another account
+    keeps the address.
     """
     profile = {
         "email": fields.email(request.email),

@@ -17,7 +17,7 @@ _FILTERS = ("token_id", "request_id", "operation", "errors", "after")
 
 @screens.get("")
 def index() -> Response:
-    """Redirects to the audit log: the menu says only "Activity"."""
+    """Redirects from `/activity` to the audit log."""
     return redirect(url_for("activity.audit"))
 
 

@@ -330,7 +330,9 @@ class Connector(ABC):
 
     @abstractmethod
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Makes the post visible once, and waits until it is processed (minutes for a video). Raises OutcomeUnknown."""
+        """Makes the post visible once, and waits until it is processed: minutes for a video. Raises OutcomeUnknown if
+        no usable answer came.
+        """
 
     @abstractmethod
     def look_up(self, attempt: OpenAttempt) -> Outcome:

@@ -15,7 +15,7 @@ def platform_code(value: None) -> None: ...
 def platform_code(value: str | None) -> str | None:
     """Returns the code of a platform that is given by code or name, in upper or lower case, and None for None.
 
-    Raises VALIDATION_ERROR.
+    Raises VALIDATION_ERROR for any other text.
     """
     if value is None:
         return None
