@@ -330,9 +330,8 @@ class Connector(ABC):
 
     @abstractmethod
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Makes the post visible once, and waits until it is processed: minutes for a video. Raises OutcomeUnknown if
-        no usable answer came.
-        """
+        """Makes the post visible once, and waits until it is processed: minutes for a video.
+        Raises OutcomeUnknown without a usable answer."""
 
     @abstractmethod
     def look_up(self, attempt: OpenAttempt) -> Outcome:
