@@ -197,7 +197,9 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """A service that runs in a real process, with those in `together_with`. Its clients can call it as any sender."""
+    """A service that runs in a real process, with those in `together_with`. Its clients send each call as a process
+    that may make it (see AnySender).
+    """
 
     def __init__(
         self,

@@ -162,7 +162,7 @@ def processes(
     compact: bool = False,
     bus: Mapping[str, Mapping[str, str]],
 ) -> list[Process]:
-    """Returns the rows of our processes. `servers` are the rows that must be ready before them.
+    """Returns our processes. `servers` names the processes that must be ready before them.
 
     `bus`: process → its AMQP_URL and MESSAGE_KEYS.
     """
@@ -188,9 +188,7 @@ def processes(
 
 
 def _migration(database_urls: Mapping[str, str], servers: list[str]) -> Process:
-    """Returns the row that migrates all databases in one process. Seven processes would each load SQLAlchemy and
-    Alembic.
-    """
+    """Returns the process that migrates all databases. Seven processes would each load SQLAlchemy and Alembic."""
     env = {f"DATABASE_URL_{name.upper()}": database_urls[name] for name in DATABASES}
     return Process("migrate", [*PYTHON, "chassis.migrate", *DATABASES], env, depends=servers, once=True)
 
@@ -200,7 +198,7 @@ def dashboard_url(port: Mapping[str, int]) -> str:
 
 
 def _dashboard(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
-    """Returns the row of the dashboard. It gets only the API's address, no server's."""
+    """Returns the process of the dashboard. It gets only the API's address, not those of databases or brokers."""
     env = {
         "API_URL": told["PUBLIC_BASE_URL"],
         "DASHBOARD_URL": dashboard_url(port),
@@ -213,7 +211,7 @@ def _dashboard(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
 
 
 def _services(row: str, names: Sequence[str], env: dict[str, str], port: int, servers: list[str]) -> Process:
-    """Returns the row of a process that runs these services."""
+    """Returns a process that runs these services."""
     return Process(
         row,
         [*PYTHON, "chassis.run", *names],

@@ -1,8 +1,8 @@
 """API tokens of an account: created, rotated and revoked, with audit entries for collaborators' tokens.
 
-These functions are the operator's, for any account; everybody else's are in own_tokens.py. Every change locks the
-account's row, so that the active-key limit is exact and a collaborator who is being removed cannot create one more
-token. Checking a presented token is in authentication.py.
+The functions here serve the operator, for any account; those for everybody else are in own_tokens.py. Every change
+locks the account's row, so that the active-key limit is exact and a collaborator who is being removed cannot create
+one more token. Presented tokens are checked in authentication.py.
 """
 
 from collections.abc import Callable, Mapping

@@ -57,8 +57,7 @@ class Left(NamedTuple):
 
 
 class Voided(NamedTuple):
-    """The result of voiding operations: those without effect, and the undecided. All others have made a post or a
-    reply."""
+    """The result of voiding operations. An operation that is in neither set has made a post or a reply."""
 
     #: Ids of the operations that made nothing and whose tries are voided.
     nothing: set[str]

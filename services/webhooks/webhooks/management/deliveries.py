@@ -1,4 +1,4 @@
-"""Serves the delivery log to owners, test events, and replays."""
+"""Shows owners the log of deliveries, sends test events, and repeats deliveries."""
 
 import time
 
