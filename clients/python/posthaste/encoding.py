@@ -136,7 +136,9 @@ def _decoder_of_dict(inner: _Decoder | None) -> _Decoder:
 
 
 def _decoder_of_union(kinds: list[Any]) -> _Decoder | None:
-    """Of several records the first is taken whose required fields are all there."""
+    """Returns what decodes values of several types. An object becomes the first record that gets all its required
+    fields from it.
+    """
     records: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
     others = [kind for kind in kinds if kind not in records]
     other = _decoder_of(others[0]) if len(others) == 1 else None

@@ -142,7 +142,9 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 def api_error(
     status: int, body: dict[str, Any], *, retry_after_seconds: float | None, idempotency_key: str | None
 ) -> ApiError:
-    """Builds the exception of an error's body, of its code's family."""
+    """Returns the exception for an error's body: of the class for its code or, if the code is unknown,
+    for its status.
+    """
     code = body.get("code")
     if code == "PLATFORM_OUTCOME_UNKNOWN":
         family: type[ApiError] = OutcomeUnknown

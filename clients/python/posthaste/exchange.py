@@ -112,8 +112,10 @@ def settings_of(
 
 
 def exchange(call: Call[T], settings: Settings) -> Flow[T]:
-    """Sends a call, and repeats it as the policy says. Returns the result. Raises NoAnswer, ApiError, UnexpectedAnswer,
-    ValueError.
+    """Sends a call, and repeats it as the policy says. Returns the result.
+
+    Raises NoAnswer if no answer came, ApiError if the server refuses the call, UnexpectedAnswer for an answer that the
+    API does not document, and ValueError for an argument that cannot be sent.
     """
     key = (call.idempotency_key or uuid.uuid4().hex) if call.keyed else None
     _check_key(key)
@@ -143,7 +145,7 @@ def _check_key(key: str | None) -> None:
 
 def send(request: Send, retries: RetryPolicy, *, repeatable: bool, key: str | None = None) -> Flow[Answer]:
     """Sends a request, and repeats it as the policy says. Returns the last answer, whatever its status. Raises
-    NoAnswer.
+    NoAnswer if the last try got no answer.
     """
     tries = 0
     while True:

@@ -14,7 +14,7 @@ _CONNECT_SECONDS = 10.0
 
 
 class OverDeadline(Exception):
-    """An answer that had begun did not end in time."""
+    """Raised when an answer that had begun did not end in time."""
 
 
 def timeout_of(seconds: float) -> httpx2.Timeout:
@@ -22,7 +22,7 @@ def timeout_of(seconds: float) -> httpx2.Timeout:
 
 
 def failure_of(error: Exception, seconds: float) -> Failure:
-    """Returns what an exception says about a call."""
+    """Returns the Failure for an exception: whether the server was reached, and a text for people."""
     if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)):
         return Failure(
             f"The server could not be reached: {error or type(error).__name__}", reached_server=False

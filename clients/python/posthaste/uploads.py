@@ -31,7 +31,7 @@ _BLOCK_BYTES = 64 * 1024
 
 
 class UploadFailed(PosthasteError):
-    """The storage refused a part of a file. Start the upload again."""
+    """Raised when the storage refuses a part of a file. Start the upload again."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ def _stream(file: File) -> Iterator[BinaryIO]:
 def upload(
     source: Source, settings: Settings, *, in_parts: bool | None, on_progress: Progress | None
 ) -> Flow[records.UploadedMedia]:
-    """Uploads a file. Raises as `exchange` does, and UploadFailed."""
+    """Uploads a file. Raises the errors of `exchange`, and UploadFailed if the storage refuses a part."""
     tell = on_progress or (lambda sent, size: None)
     if in_parts if in_parts is not None else source.size_bytes > PARTS_FROM_BYTES:
         return (yield from _in_parts(source, settings, tell))

@@ -50,7 +50,7 @@ class WebhookError(Exception):
 
 
 class MissingSignature(WebhookError):
-    """There is no signature header, or it is empty; of Standard Webhooks' three headers: one of them."""
+    """A header is missing or empty: X-Svc-Signature, or one of the three headers of Standard Webhooks."""
 
     reason = "missing_header"
 
@@ -62,7 +62,7 @@ class MalformedSignature(WebhookError):
 
 
 class SignatureMismatch(WebhookError):
-    """No signature in the header is that of this body with this secret: another secret, or an altered body."""
+    """No signature in the header fits this body and this secret. The secret is another one, or the body was altered."""
 
     reason = "no_match"
 
@@ -99,11 +99,12 @@ class Headers(Protocol):
 
 
 def verify(body: bytes | bytearray | memoryview, header: str | None, secret: str) -> None:
-    """Returns when one of the signatures in the header is that of `body`; during the 24 hours after a rotation
-    there are several.
+    """Returns when one of the signatures in the header is that of `body`; during the 24 hours after a rotation there
+    are several.
 
-    `body` is the request's body as it arrived, before any parsing; `header` the value of X-Svc-Signature.
-    Raises MissingSignature, MalformedSignature, SignatureMismatch; TypeError, ValueError.
+    `body` is the request's body as it arrived, before any parsing; `header` the value of X-Svc-Signature. Raises
+    MissingSignature, MalformedSignature or SignatureMismatch for a request that may be forged, and TypeError or
+    ValueError for a mistake of the calling code.
     """
     expected = hmac.digest(_key(secret), _raw(body), "sha256")
     text = _text(header)
@@ -131,9 +132,10 @@ def verify_delivery(
 ) -> None:
     """Returns when one signature in webhook-signature is that of id, timestamp and body, and the timestamp is recent.
 
-    `body` is the request's body as it arrived, before any parsing; `headers` are the request's, in any case of letters;
-    `now` is the receiver's clock in Unix seconds, by default the machine's. Raises MissingSignature,
-    MalformedSignature, SignatureMismatch, TimestampOutOfTolerance; TypeError, ValueError.
+    `body` is the request's body as it arrived, before any parsing; `headers` are the request's, in any case of
+    letters; `now` is the receiver's clock in Unix seconds, by default the machine's. Raises MissingSignature,
+    MalformedSignature, SignatureMismatch or TimestampOutOfTolerance for a request that may be forged, and TypeError or
+    ValueError for a mistake of the calling code.
     """
     key, raw = _standard_key(secret), _raw(body)
     message_id, timestamp, signatures = _standard_headers(headers)
@@ -168,13 +170,17 @@ def read_delivery(
     tolerance_seconds: float = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> WebhookEvent:
-    """Returns the event of a delivery, once `verify_delivery` has passed. Raises as that does, and MalformedEvent."""
+    """Returns the event of a delivery, once `verify_delivery` has passed. Raises the errors of `verify_delivery`, and
+    MalformedEvent if the body is not an event.
+    """
     verify_delivery(body, headers, secret, tolerance_seconds=tolerance_seconds, now=now)
     return _event(body)
 
 
 def read_event(body: bytes | bytearray | memoryview, header: str | None, secret: str) -> WebhookEvent:
-    """Returns the event of a delivery, once its signature is verified. Raises as `verify` does, and MalformedEvent."""
+    """Returns the event of a delivery, once its signature is verified. Raises the errors of `verify`, and
+    MalformedEvent if the body is not an event.
+    """
     verify(body, header, secret)
     return _event(body)
 
@@ -213,7 +219,9 @@ def _text(header: object) -> str:
 
 
 def _standard_headers(headers: Headers) -> tuple[str, str, str]:
-    """Returns id, timestamp and signatures. Raises MissingSignature; TypeError."""
+    """Returns id, timestamp and signatures. Raises MissingSignature if one of these headers is missing, and TypeError
+    if `headers` is no mapping.
+    """
     if not hasattr(headers, "items"):
         raise TypeError(f"Pass all of the request's headers, not {type(headers).__name__}")
     given = {str(name).lower(): value for name, value in headers.items()}

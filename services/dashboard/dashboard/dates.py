@@ -74,7 +74,7 @@ def shown(at: datetime, zone: str) -> str:
 
 
 class InCalendar(NamedTuple):
-    """The times of a calendar's entry."""
+    """The times that an entry of the calendar shows."""
 
     #: HTML attributes for scripts: the time, its date and time of day in the brand's zone as a form holds them, and
     #: that zone.

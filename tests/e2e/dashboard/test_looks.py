@@ -149,8 +149,8 @@ def test_nor_do_the_screens_of_a_webhook_and_of_what_was_sent(
 def test_nothing_is_cut_off_or_wider_than_the_window_with_text_of_twice_the_size(
     full: Any, width: int, text_size: int
 ) -> None:
-    """Uses a window of half the width, as a browser gives a page that it enlarges to twice the size, a browser whose
-    settings ask for text of twice the size, and both together.
+    """Uses a window of half the width (a browser gives that to a page which it enlarges to twice the size), a browser
+    set to text of twice the size, and both together.
     """
     window, found = full.window, {}
     window.emulate_phone(width, 400, "light")

@@ -18,7 +18,7 @@ STOPS_AFTER = 5
 
 @pytest.fixture
 def demo(stack: Stack, accounts: Accounts, clock: Clock) -> Iterator[Api]:
-    """The API with the token of the demo account. `clock`: the shared clock is right again afterwards."""
+    """The API with the token of the demo account. Uses `clock`, which sets the shared clock right afterwards."""
     yield accounts.client(stack.env["LIVE_TOKEN"])
     write_env(stack.run, {name: value for name, value in read_env(stack.run).items() if name != fill.DONE})
 

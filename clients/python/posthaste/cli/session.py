@@ -18,7 +18,7 @@ RETRIES = RetryPolicy(max_retries=5)
 
 
 class NotSignedIn(PosthasteError):
-    """There is no token for the server, or no server is known."""
+    """Raised when there is no token for the server, or no server is known."""
 
 
 @dataclass
@@ -56,7 +56,9 @@ class Session:
             click.echo(text)
 
     def find_pages(self, wanted: Iterable[str]) -> list[records.Page]:
-        """Returns the pages with these ids, names, user names or platforms. Raises click.UsageError."""
+        """Returns the pages with these ids, names, user names or platforms. Raises click.UsageError for a word that
+        fits no page or several.
+        """
         pages = list(self.client.iterate_pages(limit=100))
         return [_one_page(word, pages) for word in wanted]
 

@@ -14,7 +14,7 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class NotATime(ValueError):
-    """The text is not a time, or can be two times. The message says what to write instead."""
+    """Raised when a text is not a time, or can be two times. The message says what to write instead."""
 
 
 def parse(text: str, now: datetime, zone: tzinfo | None) -> datetime:

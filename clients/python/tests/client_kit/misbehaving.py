@@ -50,8 +50,8 @@ LOST, UNREAD, SILENT, TRICKLED = (Reply(how=how) for how in ("lost", "unread", "
 
 
 class MisbehavingServer:
-    """Answers requests with the replies in `next`, one after another, and then properly. Use it in a `with`
-    statement.
+    """Answers requests with the replies in `next`, one after another; when they are used up, answers as a good server
+    does. Use it in a `with` statement.
     """
 
     def __init__(self) -> None:

@@ -166,7 +166,7 @@ class Filling:
             print(f"  failed       {platform}  {text[:60]}", flush=True)
 
     def _hold(self) -> None:
-        """Schedules a post with a token that is revoked then."""
+        """Schedules a post with a token and then revokes the token, so that the post is held."""
         days, platform, text = story.HELD
         if text in self.written:
             return
@@ -197,7 +197,7 @@ class Filling:
         print(f"  {len(story.NEXT)} posts are scheduled", flush=True)
 
     def _draw(self) -> None:
-        """Lets AI make an image and two texts, and uploads a photo, by which a later run knows that this is done."""
+        """Lets AI make an image and two texts. Uploads a photo last: a later run finds it and skips this step."""
         if any(it["filename"] == _PHOTO for it in self._call("GET", "/media?limit=100", 200)["media"]):
             return
         brand = {"brand_id": self.walk.env["BRAND_ID"]}

@@ -177,7 +177,7 @@ def _moved(post_id: str, seen_at: str, zone: str) -> tuple[CalendarPost, tuple[s
 
 
 def _as_listed(post: ScheduledPost) -> CalendarPost:
-    """Returns a post as the calendar lists it."""
+    """Converts a post to the short form in which the API lists posts of a calendar."""
     kinds = [it.type for it in post.media]
     return CalendarPost(
         id=post.id, at=post.scheduled_at, status=post.status, platform=post.platform, page_id=post.page_id,

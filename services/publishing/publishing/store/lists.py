@@ -136,8 +136,7 @@ class Lists:
         return (rows[0][0], rows[0][1]) if rows else None
 
     def scheduled_counts(self, account_id: str, *, most: int, **where: Any) -> dict[str, int]:
-        """Returns how many scheduled posts that fit `where` are in each state that has not ended or has failed, each
-        counted up to `most`."""
+        """Returns how many scheduled posts that fit `where` are queued, held and failed, each counted up to `most`."""
         ranges, states, values = _scheduled(
             account_id, **where, statuses=("queued", "held", "failed"), after=None
         )

@@ -152,8 +152,9 @@ class Subscriptions:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[SubscriptionRow]:
-        """Returns the account's subscriptions, newest first; with `brand_ids` only those within these brands
-        (`management.access`), with `status` only those in this state."""
+        """Returns the account's subscriptions, newest first. `status` limits them to those in this state; `brand_ids`
+        to those whose brands are all among these.
+        """
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
         if brand_ids is not None:

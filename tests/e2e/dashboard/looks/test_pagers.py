@@ -34,7 +34,7 @@ LISTS = {
 
 @pytest.fixture(scope="module")
 def url(stack: Stack) -> Iterator[str]:
-    """The address of a dashboard whose API has more of each list, whichever page of it is asked for."""
+    """The address of a dashboard over a fake API, in which every page of every list has a next page."""
     description = requests.get(f"{stack.base_url}/openapi.json", timeout=30).json()
     with hostile_dashboard(description) as (url, api):
         api.text = "Corner Bakery"
