@@ -62,14 +62,18 @@ class Turn(NamedTuple):
 
 
 class Pairs:
-    """Measurements of one load in pairs: one without traces and one with them."""
+    """Measurements of one load in pairs: one without traces and one with them. A sitting is a series of pairs; in the
+    second one the two stacks have changed roles.
+    """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._sittings: list[list[tuple[Turn, Turn]]] = []
 
     def sit(self, off: Callable[[int], Turn], on: Callable[[int], Turn], sitting: int) -> None:
-        """Measures both stacks in turn, in pairs. Every other pair begins with the stack that exports."""
+        """Measures both stacks in turn, in pairs, for one sitting. Every other pair begins with the stack that
+        exports.
+        """
         pairs: list[tuple[Turn, Turn]] = []
         for number in range(sitting * _ROUNDS, (sitting + 1) * _ROUNDS):
             turns = {load: load(number) for load in ((off, on) if number % 2 else (on, off))}
@@ -88,8 +92,8 @@ class Pairs:
         ]
 
     def _row(self, what: str, form: str, of: Callable[[Turn], float], *, is_gain: bool) -> Row:
-        """Returns the geometric mean of the medians of all sittings. Differences between the two stacks cancel out in
-        it.
+        """Returns the ratio with traces to without as a row: the geometric mean of the sittings' medians. In this mean
+        the differences between the two stacks cancel out.
         """
         ratios = [
             [(of(on) / of(off) if is_gain else of(off) / of(on)) for off, on in pairs]

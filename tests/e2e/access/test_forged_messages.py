@@ -75,7 +75,7 @@ def is_logged(stack: Stack, sender: str, reason: str) -> bool:
 
 
 def test_the_command_line_s_key_makes_a_token(stack: Stack, accounts: Accounts, shared: Account) -> None:
-    """Sends the same frame that the tests below see refused. So only the sender makes the difference."""
+    """The next test sends the same call as other processes, and accounts refuses it."""
     ctl = Process("ctl", stack.env)
     body = token_for(shared, operator())
     made = ctl.ask_accounts(body, ctl.sign(body))

@@ -63,8 +63,8 @@ class HostileApi:
 
 @contextmanager
 def hostile_dashboard(description: dict[str, Any]) -> Iterator[tuple[str, HostileApi]]:
-    """Runs a dashboard over such a fake API, with the description of the real one. Yields the dashboard's address and
-    the fake API.
+    """Runs a dashboard over a HostileApi with the description of the real API. Yields the dashboard's address and the
+    HostileApi.
     """
     hostile = HostileApi(description)
     pages = make_server("127.0.0.1", 0, create_app(Config(api_url="http://127.0.0.1:9")), threaded=True)
