@@ -92,8 +92,8 @@ class Pairs:
         ]
 
     def _row(self, what: str, form: str, of: Callable[[Turn], float], *, is_gain: bool) -> Row:
-        """Returns the ratio with traces to without as a row: the geometric mean of the sittings' medians. In this mean
-        the differences between the two stacks cancel out.
+        """Returns a row with the ratio between traced and not traced; less than 1 is what traces cost. It is the
+        geometric mean of the sittings' medians, in which the differences between the two stacks cancel out.
         """
         ratios = [
             [(of(on) / of(off) if is_gain else of(off) / of(on)) for off, on in pairs]

@@ -17,7 +17,7 @@ _DOMAIN = "youtube.comment"
 
 def threads(post: Post) -> list[Comment]:
     """Returns top-level comments, newest first; of comments with the same time, the last one first. Raises
-    YouTubeError.
+    YouTubeError if comments on the video are disabled.
     """
     _check_open(post)
     first = [comment for comment in reversed(list(post.comments)) if comment.parent_id is None]

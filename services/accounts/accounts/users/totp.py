@@ -35,7 +35,7 @@ def begin_totp(database: Database, config: AccountsConfig, caller: Caller, reque
     """Returns a new secret for the app. A sign-in needs no code until `confirm_totp`.
 
     A repeat of the operation returns the same secret. Raises VALIDATION_ERROR for a wrong password, RATE_LIMITED after
-    too many wrong ones, and TOTP_ALREADY_ON.
+    too many wrong ones, and TOTP_ALREADY_ON if the second factor is on.
     """
     access.check_owner(caller)
 
@@ -66,7 +66,7 @@ def confirm_totp(
     """Turns the second factor on with the first code of the app; returns the recovery codes, which are shown only now.
 
     A repeat of the operation returns the same codes. Raises VALIDATION_ERROR for a wrong code, RATE_LIMITED after too
-    many wrong ones, and TOTP_ALREADY_ON.
+    many wrong ones, and TOTP_ALREADY_ON if the second factor is on.
     """
     access.check_owner(caller)
 
