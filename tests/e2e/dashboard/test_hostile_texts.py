@@ -2,7 +2,8 @@
 names of brands, searches, and every other text that the API returns.
 
 The dashboard shows each text as it is: no script runs, nothing is loaded from elsewhere, and no page is wider than its
-window. With `FULL_SIZE=1` the page of every post is opened, otherwise of every eighth.
+window. With `FULL_SIZE=1` the page of every post is opened and each form is sent with every text, otherwise the page of
+every eighth post and each form with a third of the texts.
 """
 
 import datetime as dt
@@ -22,8 +23,10 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
-WIDTH = 360
+WIDTH, WIDE_WIDTH = 360, 1280
 EVERY = 1 if os.environ.get("FULL_SIZE") else 8
+#: The forms take turns: each is sent with the texts of one round in so many.
+EACH = 1 if os.environ.get("FULL_SIZE") else 3
 #: Comments that one read of a post brings at most.
 COMMENTS_EACH = 50
 NEXT = "return document.querySelector('a[href*=\"after=\"]')?.getAttribute('href')"
@@ -32,9 +35,11 @@ WIDE = (
     "return [...document.querySelectorAll('main *')].filter(it => it.scrollWidth > innerWidth)"
     ".slice(-3).map(it => [it.outerHTML.slice(0, 90), escape(it.textContent.trim().slice(0, 30))])"
 )
+#: What the browser says of a text in a field for a date, which it then shows empty.
+NO_DATE = "does not conform to the required format"
 LOADING = "return document.querySelectorAll('[hx-trigger=load], .htmx-request').length"
-#: Hostile texts in one field at once.
-TOGETHER = 40
+#: Hostile texts in one field at once: six rounds, so that each platform has one.
+TOGETHER = 34
 #: Every screen that shows a text which somebody else may have written.
 SCREENS = (
     "/", "/posts", "/posts?tab=published", "/posts/x", "/compose", "/compose?copy=x", "/calendar",
@@ -42,6 +47,31 @@ SCREENS = (
     "/library", "/library/x", "/pages", "/pages/linked?session_id=x", "/brands", "/brands/x", "/developers",
     "/developers/webhooks/x", "/developers/webhooks/x/deliveries/x", "/usage", "/developers/requests",
     "/developers/requests/x", "/usage/credits", "/activity/audit", "/account", "/invitations/x/x",
+)  # fmt: skip
+#: Every form whose answer is a page of its own, with fields that it needs; `text` stands for hostile texts.
+FORMS: tuple[tuple[str, dict[str, str]], ...] = (
+    ("/compose", {"page_id": "x", "message": "text", "text_of_x": "text", "first_comment": "text", "do": "check"}),
+    ("/compose", {"page_id": "x", "message": "text", "do": "send"}),
+    ("/compose", {"page_id": "x", "message": "text", "when": "later", "date": "text", "time": "text", "zone": "text"}),
+    ("/compose/edit", {"page_id": "x", "message": "text", "media_id": "x"}),
+    ("/compose/ai/caption", {"ai_brand": "x", "ai_instruction": "text"}),
+    ("/compose/ai/image", {"ai_brand": "x", "ai_prompt": "text"}),
+    ("/compose/ai/film", {"ai_brand": "x", "ai_film": "text"}),
+    ("/posts/x/edit", {"message": "text", "date": "2099-01-01", "time": "12:00", "zone": "UTC"}),
+    ("/posts/x/edit", {"message": "text", "date": "text", "time": "text", "zone": "text"}),
+    ("/calendar/move", {"post_id": "x", "date": "2099-01-01", "time": "12:00", "zone": "UTC"}),
+    ("/comments/of/x/reply", {"comment_id": "x", "page_id": "x", "message": "text"}),
+    ("/pages/connect", {"platform": "FB", "brand_id": "x"}),
+    ("/pages/x/check", {}),
+    ("/pages/linked/x", {}),
+    ("/brands/x", {"name": "text", "zone": "UTC", "was_name": "text", "was_zone": "UTC"}),
+    ("/developers/tokens", {"name": "text", "scope": "read:posts"}),
+    ("/developers/tokens/x/rotate", {}),
+    ("/developers/webhooks", {"name": "text", "url": "text", "event": "post.failed"}),
+    ("/developers/webhooks/x/rotate", {}),
+    ("/account/codes/begin", {"password": "text"}),
+    ("/account/codes/confirm", {"code": "1"}),
+    ("/library/delete", {"media_id": "x"}),
 )  # fmt: skip
 
 
@@ -68,19 +98,28 @@ def look(person: Any, path: str) -> None:
     """Opens a page and everything that can be unfolded on it. Asserts that no script of a text ran and that the page
     is not wider than the window.
     """
-    window = person.window
     person.open(path)
+    look_at(person, path)
+
+
+def look_at(person: Any, path: str, *widths: int) -> None:
+    """Does the same with the present page, in windows of these widths too."""
+    window = person.window
     until(lambda: not window.run(LOADING), 20, f"{path} is complete")
     window.run("for (const it of document.querySelectorAll('details')) it.open = true")
     until(lambda: not window.run(LOADING), 20, f"{path} is unfolded")
     assert window.run("return window.ran === undefined"), path
     assert window.url.startswith(person.url), path
-    assert window.run("return document.documentElement.scrollWidth") == WIDTH, (path, window.run(WIDE))
+    for width in (WIDTH, *widths):
+        window.emulate_phone(width, 740, "light")
+        assert window.run("return document.documentElement.scrollWidth") <= width, (path, window.run(WIDE))
+    window.emulate_phone(WIDTH, 740, "light")
 
 
 def assert_nothing_was_refused(person: Any) -> None:
     """Asserts that the browser's content security policy had nothing to refuse, because no text became markup."""
-    assert [it for it in person.window.logged() if "Content Security Policy" in it or "evil.test" in it] == []
+    logged = [it for it in person.window.logged() if NO_DATE not in it]
+    assert [it for it in logged if "Content Security Policy" in it or "evil.test" in it] == []
 
 
 def test_there_are_two_hundred_of_them() -> None:
@@ -172,9 +211,16 @@ def test_whatever_the_api_answers_with_is_shown_as_it_is(window: Chromium, stack
         hostile.text = PAYLOADS[0]
         begin_a_linking(visitor)
         window.logged()
-        for start in range(0, len(PAYLOADS), TOGETHER):
-            hostile.text = " ".join(PAYLOADS[start : start + TOGETHER])
+        for turn, start in enumerate(range(0, len(PAYLOADS), TOGETHER)):
+            hostile.text, hostile.turn = " ".join(PAYLOADS[start : start + TOGETHER]), turn
             for screen in SCREENS:
-                look(visitor, screen)
+                visitor.open(screen)
+                look_at(visitor, screen, WIDE_WIDTH)
+            for path, fields in FORMS[turn % EACH :: EACH]:
+                visitor.open("/account")
+                window.send(
+                    path, **{name: hostile.text if it == "text" else it for name, it in fields.items()}
+                )
+                look_at(visitor, f"{turn} {path}", WIDE_WIDTH)
         assert_nothing_was_refused(visitor)
     window.emulate_phone(0, 0, "")

@@ -34,6 +34,8 @@ class HostileApi:
     def __init__(self, description: dict[str, Any]) -> None:
         self._description = description
         self.text = ""
+        #: Chooses among the values that a field may have: each number gives others, until all have had their turn.
+        self.turn = 0
 
     def __getattr__(self, name: str) -> Any:
         if name == "get_description":
@@ -47,7 +49,7 @@ class HostileApi:
         if origin in (typing.Union, types.UnionType):
             return self._made(next(it for it in inner if it is not types.NoneType), field, depth)
         if origin is typing.Literal:
-            return inner[0]
+            return inner[self.turn % len(inner)]
         if origin is dict or kind in (dict, Any):
             return {"name": self.text}
         if inner:
@@ -55,7 +57,7 @@ class HostileApi:
         if dataclasses.is_dataclass(kind):
             hints = typing.get_type_hints(kind, vars(records))
             return kind(**{name: self._made(hint, name, depth + 1) for name, hint in hints.items()})
-        simple = {bool: False, int: 3, float: 3.0, datetime: datetime.now(UTC), str: self.text}
+        simple = {bool: bool(self.turn % 2), int: 3, float: 3.0, datetime: datetime.now(UTC), str: self.text}
         if kind is str and _OURS.fullmatch(field):
             return "2026-11-27" if field in ("date", "month", "year_month") else "x"
         return simple.get(kind)
