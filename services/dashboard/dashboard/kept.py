@@ -1,40 +1,75 @@
 """Keeps what a session has just read from the API for its next screens.
 
 Plans permit as few as ten API calls in a minute. Keep only what most screens need. A screen must always make another
-call as well, because that call notices when the session has ended.
+call as well, because that call notices when the session has ended. Requests of one session that need a value at the
+same time, such as the parts of a screen, share one call.
 """
 
 import hashlib
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any, TypeVar, cast
 
 from flask import g
 
 T = TypeVar("T")
 
+#: Session and name of a value.
+Key = tuple[bytes, str]
+
 #: Bounds the memory: about as many sessions, with some values each.
 _MOST = 2_000
-#: Session and name of the value → when it was read, and the value.
-_values: dict[tuple[bytes, str], tuple[float, Any]] = {}
+#: When each value was read, and the value.
+_values: dict[Key, tuple[float, Any]] = {}
+#: What is being read now, for those who wait for it.
+_reading: dict[Key, Future[Any]] = {}
+_lock = threading.Lock()
 
 
 def kept(name: str, seconds: float, read: Callable[[], T]) -> Callable[[], T]:
     """Returns a function that returns a value of the present session, read with `read` now or at most `seconds` ago.
 
-    The function may run in any thread.
+    The function may run in any thread. It raises what `read` raises, in all threads that waited for the same call.
     """
-    key = (_session(), name)
+    key, calls = (_session(), name), g.get("api_calls", [])
 
     def find() -> T:
         read_at, value = _values.get(key, (-seconds, None))
         if time.monotonic() - read_at < seconds:
             return cast(T, value)
-        value = read()
-        _put(key, value)
-        return value
+        mine: Future[T] = Future()
+        with _lock:
+            present = _reading.setdefault(key, mine)
+        if present is mine:
+            return _read(key, mine, read)
+        begun_at = time.perf_counter()
+        try:
+            return cast(T, present.result())
+        finally:  # the time was spent on a call of the API
+            calls.append((begun_at, time.perf_counter()))
 
     return find
+
+
+def _read(key: Key, mine: Future[T], read: Callable[[], T]) -> T:
+    """Reads a value, keeps it and gives it to those who wait for it. It is not kept if it was forgotten meanwhile."""
+    try:
+        value = read()
+    except BaseException as error:
+        mine.set_exception(error)
+        raise
+    else:
+        with _lock:
+            if _reading.get(key) is mine:
+                _put(key, value)
+        mine.set_result(value)
+        return value
+    finally:
+        with _lock:
+            if _reading.get(key) is mine:
+                del _reading[key]
 
 
 def kept_for(name: str, seconds: float) -> Any | None:
@@ -51,11 +86,13 @@ def keep(name: str, value: object) -> None:
 def forget(*names: str) -> None:
     """Forgets kept values of the present session after they were changed, so that the next screen reads them again."""
     session = _session()
-    for name in names:
-        _values.pop((session, name), None)
+    with _lock:
+        for name in names:
+            _values.pop((session, name), None)
+            _reading.pop((session, name), None)
 
 
-def _put(key: tuple[bytes, str], value: object) -> None:
+def _put(key: Key, value: object) -> None:
     if len(_values) >= _MOST:
         _values.clear()
     _values[key] = time.monotonic(), value

@@ -1,5 +1,7 @@
 """A session's pages and brands, which screens in a row share, and the screens of a person who has none."""
 
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
@@ -90,6 +92,77 @@ def test_a_value_that_could_not_be_read_is_asked_for_again() -> None:
         find(gone, "svc_a")
     find(client, "svc_a")
     assert client.calls == 2
+
+
+class Watched(Future[Any]):
+    """A value that is being read. Tells when somebody waits for it."""
+
+    awaited = threading.Event()
+
+    def result(self, timeout: float | None = None) -> Any:
+        self.awaited.set()
+        return super().result(timeout)
+
+
+class Slow(Client):
+    """An API that lists the pages once somebody else waits for them, or when it is told to."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        super().__init__()
+        self.begun, self.may_go_on, self._error = threading.Event(), threading.Event(), error
+
+    def iterate_pages(self, **_: Any) -> Any:
+        self.begun.set()
+        assert self.may_go_on.wait(10)
+        if self._error is not None:
+            raise self._error
+        return super().iterate_pages()
+
+
+@pytest.fixture
+def watched(monkeypatch: pytest.MonkeyPatch) -> type[Watched]:
+    monkeypatch.setattr(kept, "Future", Watched)
+    monkeypatch.setattr(Watched, "awaited", threading.Event())
+    return Watched
+
+
+def pages(client: Any) -> Any:
+    """Reads the pages as a screen of the session "svc_a" does."""
+    with create_app(Config(api_url="http://127.0.0.1:9")).test_request_context():
+        g.acting_token = "svc_a"
+        return shared.recent_pages(client)()
+
+
+@pytest.mark.parametrize("error", [None, ZeroDivisionError()])
+def test_screens_that_need_the_same_at_the_same_time_share_one_call(
+    watched: type[Watched], error: Exception | None
+) -> None:
+    client = Slow(error)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(pages, client)
+        assert client.begun.wait(10)
+        second = pool.submit(pages, Client())
+        assert watched.awaited.wait(10)
+        client.may_go_on.set()
+        assert (first.exception(10), second.exception(10)) == (error, error)
+    assert client.calls == (0 if error else 1)
+    if not error:
+        assert len(second.result()) == 150
+
+
+@pytest.mark.usefixtures("watched")
+def test_what_was_being_read_when_it_changed_is_read_again() -> None:
+    client, later = Slow(), Client()
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(pages, client)
+        assert client.begun.wait(10)
+        with create_app(Config(api_url="http://127.0.0.1:9")).test_request_context():
+            g.acting_token = "svc_a"
+            shared.forget_places()
+        client.may_go_on.set()
+        assert len(first.result(10)) == 150
+    pages(later)
+    assert later.calls == 1
 
 
 def test_not_more_are_kept_than_memory_allows(
