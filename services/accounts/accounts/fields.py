@@ -124,7 +124,10 @@ def timezone(value: str) -> str:
 
 
 def language(value: str) -> str:
-    """Returns a BCP 47 language tag in its usual spelling, with or without script and region."""
+    """Returns a BCP 47 language tag in its usual spelling: `pt-BR` for `PT-br`. Script and region may be left out.
+
+    Raises VALIDATION_ERROR for anything else.
+    """
     if not _LANGUAGE.fullmatch(value):
         raise invalid("language", "is not a BCP 47 language tag such as de or pt-BR")
     primary, *rest = value.split("-")

@@ -151,8 +151,8 @@ def together(*calls: Callable[[], Any]) -> tuple[Any, ...]:
 def side_by_side(first: Callable[[], A], second: Callable[[], B]) -> Callable[[], tuple[A, B]]:
     """Returns a function that runs two calls at the same time and returns their results.
 
-    The function may run in any thread, also inside `together`: it runs the first call in its own thread, so that
-    threads never wait for each other.
+    The function may run in any thread, also inside `together`: it makes the first call itself and only
+    the second in another thread, so that threads never all wait for a free one.
     """
     pool = _api().pool
 

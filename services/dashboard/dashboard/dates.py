@@ -145,7 +145,8 @@ def my_time(at: datetime) -> Markup:
 def tagged(at: datetime, zone: str, *, says_zone: bool = False) -> Markup:
     """Returns a time in `zone` as HTML, without the zone's name. The year is left out if it is the present one.
 
-    A pointer that rests on it shows the whole time: in the person's zone or, with `says_zone`, in `zone`.
+    A pointer that rests on it shows date and time with the year: in the zone of the person who looks at it or, with
+    `says_zone`, in `zone`.
     """
     text = times.shown(at, zone, g.dates.language, present_year=present_year())
     return _tagged(at, text, _in_full(at, zone if says_zone else g.dates.zone))
@@ -154,7 +155,7 @@ def tagged(at: datetime, zone: str, *, says_zone: bool = False) -> Markup:
 def clock(at: datetime, zone: str) -> Markup:
     """Returns the time of day in `zone` as HTML, for lists whose headings say the day.
 
-    A pointer that rests on it shows the whole time, in the person's zone.
+    A pointer that rests on it shows date and time in the zone of the person who looks at it.
     """
     text = languages.clock(at.astimezone(times.zone_of(zone)), g.dates.language)
     return _tagged(at, text, _in_full(at, g.dates.zone))

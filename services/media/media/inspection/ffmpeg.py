@@ -125,8 +125,10 @@ def run(
     """Runs ffmpeg on the source. If `made` has arguments for a new file, ffmpeg writes it into the target.
 
     Returns ffmpeg's exit status and the last part of its messages. `options` are the arguments before the source.
-    `hear` gets the messages as they come. The caller must have a turn of the sandbox, or limit the number of these
-    processes in another way. Raises SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+    `hear` gets the messages as they come. Raises SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+
+    Does not limit how many such processes run at once: call it within `sandbox_pool.turn()`, or limit them in another
+    way.
     """
     if made:
         os.ftruncate(files.target, 0)

@@ -9,7 +9,9 @@ from publishing.platforms.base import Account, Content
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """How one platform's test post is made, found and removed. Either `content` or `stage` makes it.
+    """How one platform's test post is made, found and removed.
+
+    Either it is published like any other post (`content`), or only prepared, so that nobody sees it (`stage`).
 
     The functions take the platform's settings, and raise PlatformRefusal if the platform refuses.
     """

@@ -1,9 +1,9 @@
 """Answers clients in time. If a platform takes too long, the call to it goes on after the answer.
 
-That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, and is given while the gateway still waits. Before it is
-given, the post is marked in the database as no longer awaited by its client (`posts.awaited_until`). From then on an
-event reports the outcome. If the outcome is stored before the mark, it is the answer. If the database is down, nothing
-is marked: then an event reports an outcome that is stored after the time in `awaited_until`.
+That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, and is given while the gateway still waits. A post is
+stored with the time until which its client waits (`posts.awaited_until`). Before that answer is given, the time is
+removed from the post: from then on an event reports the outcome. An outcome that is stored before is the answer. If
+the database is down, the time stays: then an event reports an outcome that is stored after it.
 """
 
 import time

@@ -243,8 +243,8 @@ class Sending:
             self._connection.execute(_PUT_OFF, {"ids": list(later), "times": list(later.values())})
 
     def put_off_page(self, page_id: str, wait_seconds: float) -> int:
-        """Puts off the queued posts of a page and its siblings by at least `wait_seconds`. Returns how many it put
-        off.
+        """Puts off the queued posts of a page by at least `wait_seconds`, and those of the same page in other brands
+        and accounts. Returns how many it put off.
         """
         return self._connection.execute(_PUT_OFF_PAGE, {"page": page_id, "wait": wait_seconds}).rowcount
 

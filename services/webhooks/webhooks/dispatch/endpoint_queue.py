@@ -105,7 +105,10 @@ class EndpointQueue:
         return limit - len(self.loaded)
 
     def make_ready(self, due: DueDelivery) -> bool:
-        """Makes a loaded delivery ready to be attempted. Returns False if it was dropped meanwhile."""
+        """Puts a loaded delivery, whose unit is charged, behind those that wait for a free attempt.
+
+        Returns False if it was dropped meanwhile.
+        """
         is_loaded = self.loaded.get(due.id) is due
         if is_loaded:
             self.ready.append(due)

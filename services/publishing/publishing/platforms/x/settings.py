@@ -1,4 +1,6 @@
-"""Settings of X: its addresses, our client id and secret there, and the longest text that `x_settings` allow."""
+"""Settings of X: its addresses, our client id and secret there, and the longest text of a post that the field
+`x_settings` of a request may ask for.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
