@@ -133,7 +133,7 @@ def makes_a_brand(who: Traveller) -> None:
     who.open("/pages")
     window.press("main a.primary")
     window.type("#name", "Night Market")
-    window.run(f"document.querySelector('#zone').value = '{ZONE}'")
+    window.type("#zone", ZONE)
     window.press("#new form button")
     assert window.text("h1") == "Night Market"
     who.brand_id = window.url.rpartition("/")[2].partition("?")[0]
@@ -178,9 +178,8 @@ def writes_for_three_pages(who: Traveller, picture: Path) -> None:
     window.type("#files-input", str(picture))
     who.shows("#files", "bread.jpg")
     window.click("input[name=when][value=later]")
-    window.run(f"document.querySelector('#date').value = '{AT:%Y-%m-%d}';"
-               f"document.querySelector('#time').value = '{AT:%H:%M}';"
-               "document.querySelector('#time').dispatchEvent(new Event('input', {bubbles: true}))")  # fmt: skip
+    window.fill_time("#date", AT)
+    window.fill_time("#time", AT)
     until(lambda: window.run("return document.querySelectorAll('#findings .finding.good').length") == 3, 30,
           "each page is ready")  # fmt: skip
     window.press("#send")
@@ -195,23 +194,17 @@ def moves_two_posts(who: Traveller) -> None:
     window = who.window
     first, second, _ = who.posts.values()
     who.open(f"/calendar?month={AT:%Y-%m}")
-    window.run(
-        f"const entry = document.querySelector('#slot-{first} .entry');"
-        f"const day = document.querySelector('[data-day=\"{DRAGGED:%Y-%m-%d}\"].day');"
-        "const data = new DataTransfer();"
-        "for (const [target, type] of [[entry, 'dragstart'], [day, 'dragover'], [day, 'drop'], [entry, 'dragend']])"
-        "target.dispatchEvent(new DragEvent(type, {bubbles: true, cancelable: true, dataTransfer: data}))"
-    )
+    window.drag(f"#slot-{first} .entry", f".day[data-day='{DRAGGED:%Y-%m-%d}']")
     who.shows("#told", f"{DRAGGED.day}")
-    window.run(f"document.querySelector('#slot-{second} .entry').focus()")
-    window.press_keys(TAB)
-    assert window.run("return document.activeElement.matches('a.move')")
+    who.open(f"/calendar?month={AT:%Y-%m}")
+    for _ in range(80):
+        if window.run(f"return document.activeElement.matches('#slot-{second} a.move')"):
+            break
+        window.press_keys(TAB)
     window.press_keys(ENTER)
     until(lambda: window.has("#mover[open] #move-date"), 20, "the form is there")
-    window.run(
-        f"document.querySelector('#move-date').value = '{TYPED:%Y-%m-%d}';"
-        f"document.querySelector('#move-time').value = '{TYPED:%H:%M}'; document.querySelector('#move-time').focus()"
-    )
+    window.fill_time("#move-date", TYPED)
+    window.fill_time("#move-time", TYPED)
     window.press_keys(ENTER)
     who.shows("#told", f"{TYPED:%H:%M}")
     for post_id, at in ((first, DRAGGED), (second, TYPED)):
@@ -294,6 +287,8 @@ def looks_after_a_webhook(who: Traveller, receiver: Receiver) -> None:
     assert "webhook.test" in window.text("h1")
     window.press("main form button.primary")
     assert "sent again" in window.text("[role=status]")
+    first, again = (it.verified(secret) for it in receiver.await_arrivals("/till", 2))
+    assert (again.id, again.event) == (first.id, "webhook.test")
     window.click("details:has(> form[action$=rotate]) summary")
     window.press("form[action$=rotate] button")
     assert window.run("return document.querySelector('#secret').value") != secret
@@ -309,7 +304,7 @@ def invites_somebody_who_sees_no_more_than_the_brand(who: Traveller) -> None:
     who.open(f"/brands/{who.brand_id}")
     window.click("#invite summary")
     window.type("#invited", guest)
-    window.run("document.querySelector('#role').value = 'limited'")
+    window.click("#role option[value=limited]")
     window.press("#invite form button")
     assert "The invitation is sent" in window.text("[role=status]")
     link = mail.link_in(await_mail(who.stack, guest, "invited to work on a brand"))

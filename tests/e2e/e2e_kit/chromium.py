@@ -4,6 +4,7 @@ It can reach only the addresses of this machine.
 """
 
 import base64
+import datetime as dt
 import json
 import subprocess
 from collections.abc import Iterator
@@ -47,6 +48,13 @@ document.body.append(form);
 window.isLeft = false;
 form.submit();
 """
+#: Scrolls so that what lies between two elements is in the middle of the window.
+_CENTER = """
+const [one, other] = %s.map((it) => document.querySelector(it).getBoundingClientRect());
+scrollBy({top: (one.top + one.bottom + other.top + other.bottom) / 4 - innerHeight / 2, behavior: "instant"});
+"""
+#: WebDriver's code of the left arrow, which leads to the part of a date before this one.
+_LEFT = "\ue012"
 #: The key of an element's id in WebDriver.
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _STARTED = "was started successfully on port "
@@ -113,6 +121,31 @@ class Chromium:
         """Presses keys in the element that has the focus. Keys without a character are given by WebDriver's codes."""
         steps = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self._ask("POST", "/actions", actions=[{"type": "key", "id": "keyboard", "actions": steps}])
+
+    def fill_time(self, css: str, when: dt.datetime) -> None:
+        """Types a date or a time of day into its field, digit by digit, as an American browser asks for it."""
+        self.click(css)
+        is_date = self.run(f"return document.querySelector({json.dumps(css)}).type === 'date'")
+        self.press_keys(3 * _LEFT + f"{when:{'%m%d%Y' if is_date else '%I%M%p'}}")
+
+    def drag(self, css: str, onto: str) -> None:
+        """Drags an element onto another with the mouse. Both have to fit the window."""
+        self.run(_CENTER % json.dumps([css, onto]))
+        way = [
+            {"origin": {_ELEMENT: self._find(css)}, "x": 0, "y": 0},
+            {"origin": "pointer", "x": 6, "y": 6},  # from a few pixels on, the browser takes it as dragging
+            {"origin": {_ELEMENT: self._find(onto)}, "x": 0, "y": 0},
+            {"origin": "pointer", "x": 2, "y": 2},
+        ]
+        moves = [{"type": "pointerMove", "duration": 50} | step for step in way]
+        steps = [
+            moves[0],
+            {"type": "pointerDown", "button": 0},
+            *moves[1:],
+            {"type": "pointerUp", "button": 0},
+        ]
+        mouse = {"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": steps}
+        self._ask("POST", "/actions", actions=[mouse])
 
     def has(self, css: str) -> bool:
         return bool(self._ask("POST", "/elements", using="css selector", value=css))
