@@ -155,6 +155,7 @@ export abstract class Operations {
       code?: string | undefined;
       request_id?: string | undefined;
       errors_only?: boolean | undefined;
+      tokens_only?: boolean | undefined;
       since?: Date | string | undefined;
       until?: Date | string | undefined;
       limit?: number | undefined;
@@ -179,6 +180,7 @@ export abstract class Operations {
       code?: string | undefined;
       request_id?: string | undefined;
       errors_only?: boolean | undefined;
+      tokens_only?: boolean | undefined;
       since?: Date | string | undefined;
       until?: Date | string | undefined;
       limit?: number | undefined;

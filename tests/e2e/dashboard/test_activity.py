@@ -54,11 +54,12 @@ def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
 
 
 def test_the_log_tells_a_browsers_requests_from_a_tokens(busy: Any) -> None:
-    def told() -> str:
-        busy.open("/developers/requests")
+    def told(query: str = "") -> str:
+        busy.open(f"/developers/requests{query}")
         return str(busy.window.text("#log .list"))
 
-    until(lambda: "In a browser" in told(), 30, "the dashboard's own requests are written")
+    until(lambda: "In a browser" in told("?people=yes"), 30, "the dashboard's own requests are written")
+    assert "In a browser" not in told()
 
 
 def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_they_begin_anew(

@@ -12,7 +12,7 @@ screens = Blueprint("activity", __name__, url_prefix="/activity")
 
 _ON_A_PAGE = 50
 #: Parameters of an address of the log of requests.
-_FILTERS = ("token_id", "request_id", "operation", "errors", "after")
+_FILTERS = ("token_id", "request_id", "operation", "errors", "people", "after")
 
 
 @screens.get("")

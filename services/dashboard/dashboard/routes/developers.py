@@ -132,15 +132,20 @@ def replay(webhook_id: str, delivery_id: str) -> Answer:
 
 @screens.get("/requests")
 def requests() -> str:
-    """Shows the log of requests, with its filters."""
+    """Shows the log of requests, with its filters. Without a filter it has those of tokens alone: people's use of these
+    pages would hide them."""
     client, asked = api.reader(), request.args
-    is_errors = asked.get("errors") == "yes"
+    is_errors, with_people = asked.get("errors") == "yes", asked.get("people") == "yes"
     filters: dict[str, Any] = {
         name: asked.get(name, "").strip() or None for name in ("token_id", "request_id", "operation")
     }
     found, tokens = api.together(
         lambda: client.list_logs(
-            **filters, errors_only=is_errors or None, limit=_REQUESTS, cursor=asked.get("after") or None
+            **filters,
+            errors_only=is_errors or None,
+            tokens_only=None if with_people or filters["token_id"] or filters["request_id"] else True,
+            limit=_REQUESTS,
+            cursor=asked.get("after") or None,
         ),
         lambda: client.list_tokens(limit=_TOKENS).tokens,
     )
@@ -149,7 +154,7 @@ def requests() -> str:
         names.setdefault(chosen, chosen)
     return render_template(
         "requests.html", entries=found.entries, after=found.next_cursor, names=names, is_errors=is_errors,
-        filters=filters, is_first="after" not in asked,
+        filters=filters, with_people=with_people, is_first="after" not in asked,
     )  # fmt: skip
 
 

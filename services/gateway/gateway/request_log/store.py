@@ -82,6 +82,8 @@ class Criteria(Record):
     until: datetime | None = None
     #: Only statuses of 400 and more.
     errors_only: bool = False
+    #: Without those with the id of a session in place of a token's.
+    tokens_only: bool = False
 
 
 #: The lines and the counts of their days in one statement, so that lines that are written again (after a lost answer)
@@ -147,6 +149,8 @@ _DAYS = Prepared(
     """
 )
 
+#: Ids of sessions begin with `ses_`.
+_OF_SESSION = r"ses\_%"
 _encode = msgspec.json.Encoder().encode
 _COLUMNS = [lines.c[name] for name in Found.__struct_fields__]
 
@@ -175,6 +179,8 @@ class RequestLogStore:
                 statement = statement.where(lines.c[name] == wanted)
         if criteria.errors_only:
             statement = statement.where(lines.c.status >= 400)
+        if criteria.tokens_only:
+            statement = statement.where(lines.c.token_id.not_like(_OF_SESSION))
         if criteria.since is not None:
             statement = statement.where(lines.c.at >= criteria.since)
         if criteria.until is not None:

@@ -32,6 +32,8 @@ class LogQuery(Record):
     request_id: Word | None = None
     #: Only requests that were refused or failed: with a status of 400 or more.
     errors_only: bool = False
+    #: Without the requests of people who are signed in, such as those of the dashboard.
+    tokens_only: bool = False
     #: Not before this time.
     since: datetime | None = None
     #: Before this time.

@@ -162,10 +162,11 @@ class TestList:
             ({"until": "2026-11-26T12:00:02Z"}, ["log_0001"]),
             ({"method": "GET", "status": 200}, ["log_0001"]),
             ({"token_id": "tok_9"}, []),
+            ({"tokens_only": "true"}, ["log_0003", "log_0002"]),
         ],
     )
     def test_it_is_filtered(self, client, request_log, query, expected) -> None:
-        request_log.note(line(1, at=NOW + timedelta(seconds=1)))
+        request_log.note(line(1, at=NOW + timedelta(seconds=1), token_id="ses_1"))
         request_log.note(
             line(2, at=NOW + timedelta(seconds=2), token_id="tok_2", status=429, code="RATE_LIMITED")
         )
