@@ -237,7 +237,7 @@ def test_new_comments_appear_by_themselves_and_are_marked_without_touching_what_
         it["remote_id"] for it in api.get("/posts/published")["published_posts"] if it["platform"] == "FB"
     ]
     simulator.comment("FB", remote, "And rye?")
-    looks_until(asked, "And rye?")
+    until(lambda: "And rye?" in window.run(SHOWN), 100, "it appears: the inbox looks twice a minute")
     marked = "return [...document.querySelectorAll('.new-mark:not([hidden])')].map(it => it.closest('li').innerText)"
     assert ["And rye?" in it for it in window.run(marked)] == [True]
     assert window.run(f"return document.querySelector('{form} textarea').value") == "Half an answer"

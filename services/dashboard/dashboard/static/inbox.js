@@ -1,9 +1,9 @@
 // The inbox: marks and counts comments that came since this browser last looked, shows them alone on demand, and lets new
-// ones appear by themselves. Each look asks about one post, because it costs the account one read: the posts in turn, and
-// only while the page is in front.
+// ones appear by themselves. Each look asks about one post, because it costs the account one read: the posts in view, and
+// those that hide because all their comments are answered, in turn, and only while the page is in front.
 
 const SEEN = "posthaste-comments-seen";
-const LOOK_MS = 60_000;
+const LOOK_MS = 30_000;
 const seenAt = Date.parse(localStorage.getItem(SEEN) ?? new Date().toISOString());
 let turn = 0;
 
@@ -50,10 +50,15 @@ function markAll() {
   mark(unmarked, (one) => Date.parse(one.dataset.at) > seenAt);
 }
 
+function isAskedAbout(card) {
+  const { top, bottom, height } = card.getBoundingClientRect();
+  return height === 0 || (bottom > 0 && top < innerHeight);
+}
+
 async function look() {
-  const all = document.querySelectorAll("#inbox .talk");
-  if (document.visibilityState !== "visible" || all.length === 0) return;
-  const card = all[turn++ % all.length];
+  const asked = [...document.querySelectorAll("#inbox .talk")].filter(isAskedAbout);
+  if (document.visibilityState !== "visible" || asked.length === 0) return;
+  const card = asked[turn++ % asked.length];
   const place = card.querySelector(".threads");
   const answer = await fetch(place.getAttribute("hx-get"), { headers: { "HX-Request": "true" } }).catch(() => null);
   if (!answer?.ok || answer.headers.has("HX-Redirect")) return;
