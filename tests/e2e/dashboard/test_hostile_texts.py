@@ -25,7 +25,7 @@ from e2e_kit.waiting import until
 
 WIDTH, WIDE_WIDTH = 360, 1280
 EVERY = 1 if os.environ.get("FULL_SIZE") else 8
-#: The forms take turns: each is sent with the texts of one round in so many.
+#: The forms, and the screens in a wide window, take turns: each has the texts of one round in so many.
 EACH = 1 if os.environ.get("FULL_SIZE") else 3
 #: Comments that one read of a post brings at most.
 COMMENTS_EACH = 50
@@ -213,9 +213,9 @@ def test_whatever_the_api_answers_with_is_shown_as_it_is(window: Chromium, stack
         window.logged()
         for turn, start in enumerate(range(0, len(PAYLOADS), TOGETHER)):
             hostile.text, hostile.turn = " ".join(PAYLOADS[start : start + TOGETHER]), turn
-            for screen in SCREENS:
+            for number, screen in enumerate(SCREENS):
                 visitor.open(screen)
-                look_at(visitor, screen, WIDE_WIDTH)
+                look_at(visitor, screen, *(() if (turn + number) % EACH else (WIDE_WIDTH,)))
             for path, fields in FORMS[turn % EACH :: EACH]:
                 visitor.open("/account")
                 window.send(
