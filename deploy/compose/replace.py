@@ -2,12 +2,12 @@
 """Replaces units (services of docker-compose.yml) by their present images and settings, one after another, while the
 stack answers requests.
 
-    python3 deploy/compose/replace.py UNIT... [--env-file .env] [--no-deps]
+    python3 deploy/compose/replace.py UNIT... [--env-file .env]
 
 A stand-in container starts beside the old one, under the same name on the network. Once the stand-in is healthy, the
-old container is replaced; once the new one is healthy, the stand-in ends. So one of them always answers. Only the
-gateway's published port is closed for some seconds; Caddy reaches the stand-in during that time. Each unit needs its
-memory twice meanwhile.
+old container ends and the new one, which is created already, starts; once the new one is healthy, the stand-in ends. So
+one of them always answers. Only the gateway's published port is closed between end and start; Caddy reaches the stand-in
+during that time. Each unit needs its memory twice meanwhile. What a unit depends on stays as it is.
 
 If a stand-in does not become healthy, the old container stays and the command ends with 1. It may be repeated at any
 time: it first stops the stand-ins of an interrupted run. Needs only Python 3.9 or newer.
@@ -49,7 +49,7 @@ class Stack:
     def compose(self, *words: str) -> str:
         return docker(*self._compose, *words)
 
-    def replace(self, unit: str, *, no_deps: bool) -> None:
+    def replace(self, unit: str) -> None:
         """Replaces a unit, with a stand-in meanwhile. Raises Failed if a container does not become healthy; if it is
         the stand-in, the old container stays.
         """
@@ -59,21 +59,30 @@ class Stack:
         ).splitlines()[-1]
         try:
             _wait(stand_in, f"the stand-in of {unit}")
-            if no_deps:
-                self.compose("up", "--detach", "--no-deps", unit)
-            else:  # not `up`: between the old container's end and the new one's start it would run the jobs again
-                self.compose("create", unit)
-                docker("start", self._container(unit))
-            _wait(self._container(unit), f"the new {unit}")
+            old, new = self._create_beside(unit)
+            # A published port is closed between these two: nothing else may happen here.
+            docker("stop", *old)
+            docker("start", new)
+            docker("rm", *old)
+            _wait(new, f"the new {unit}")
         finally:
             _end(stand_in)
 
-    def _container(self, unit: str) -> str:
-        """Returns the id of the unit's container. Raises Failed if there is none or more than one."""
-        found = self._ids("com.docker.compose.oneoff=False", f"com.docker.compose.service={unit}")
-        if len(found) != 1:
-            raise Failed(f"{unit} has {len(found)} containers instead of one")
-        return found[0]
+    def _create_beside(self, unit: str) -> tuple[list[str], str]:
+        """Creates the unit's next container, without starting it. Returns the ids of its present ones, and the new id.
+
+        Leaves what the unit depends on as it is, and runs no jobs.
+        """
+        old = self._containers(unit)
+        if not old:
+            raise Failed(f"{unit} has no container to replace: docker compose up --detach {unit}")
+        self.compose("create", "--no-recreate", "--scale", f"{unit}={len(old) + 1}", unit)
+        [new] = set(self._containers(unit)) - set(old)
+        return old, new
+
+    def _containers(self, unit: str) -> list[str]:
+        """Returns the ids of the unit's containers, running or not: one, or more after an interrupted run."""
+        return self._ids("com.docker.compose.oneoff=False", f"com.docker.compose.service={unit}")
 
     def end_stand_ins(self) -> None:
         """Stops the stand-ins of an interrupted run."""
@@ -131,18 +140,13 @@ def main() -> int:
     parser.add_argument(
         "--env-file", type=Path, default=ROOT / ".env", help="default: .env beside docker-compose.yml"
     )
-    parser.add_argument(
-        "--no-deps",
-        action="store_true",
-        help="leave alone what the units depend on: for the way back, because older migrations would fail",
-    )
     options = parser.parse_args()
     try:
         stack = Stack(ROOT, options.env_file)
         stack.end_stand_ins()
         for unit in options.units:
             began_at = time.monotonic()
-            stack.replace(unit, no_deps=options.no_deps)
+            stack.replace(unit)
             print(f"{unit:<12} replaced in {time.monotonic() - began_at:.0f} s", flush=True)
     except Failed as failed:
         print(f"replace: {failed}", file=sys.stderr)

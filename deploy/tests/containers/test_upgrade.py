@@ -63,7 +63,7 @@ def forward(stack: Composed) -> None:
 
 
 def back(stack: Composed) -> None:
-    replaced = replace(stack, "--no-deps", "dashboard", *reversed(UNITS))
+    replaced = replace(stack, "dashboard", *reversed(UNITS))
     assert replaced.returncode == 0, replaced.stderr
 
 

@@ -1,78 +1,26 @@
-"""`python -m gateway` runs gunicorn with green threads and the settings of `config.py`."""
+"""`python -m gateway` opens the port, then imports and runs the server (`server.py`).
 
-# The patch comes before every other import: a module imported earlier would keep blocking sockets and locks.
-from chassis.runtime import green
+In this order, because the imports take a second, and several on a busy machine: until they are done, connections wait
+instead of being refused. While an upgrade on Compose replaces the container, that is most of the time without a server.
+"""
 
-green.patch()
+import os
+import socket
 
-from typing import Any
-
-from flask import Flask
-from gunicorn.app.base import BaseApplication
-
-from chassis import telemetry
-from chassis.config import TelemetryConfig
-from chassis.runtime import garbage
-from chassis.runtime.gauges import watch_connections
-from chassis.telemetry import logs
-from gateway.app import create_app
-from gateway.config import Config
-from gateway.services import Services
+#: Connections that wait until they are accepted: gunicorn's own figure. The kernel lowers it to net.core.somaxconn.
+_BACKLOG = 2048
 
 
-class Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn's main process. Each of its workers loads its own application after the fork."""
-
-    def __init__(self, config: Config) -> None:
-        self._config = config
-        self._services: list[Services] = []
-        super().__init__()
-
-    def load_config(self) -> None:
-        for name, value in _settings(self._config, self._leave).items():
-            self.cfg.set(name, value)
-
-    def load(self) -> Flask:
-        services = Services(self._config)
-        services.check_clock()
-        services.start_tasks()
-        telemetry.start("gateway", TelemetryConfig.from_env())
-        watch_connections(services.database, "gateway")
-        self._services.append(services)
-        app = create_app(services)
-        garbage.settle()
-        return app
-
-    def _leave(self, _server: Any, _worker: Any) -> None:
-        for services in self._services:
-            services.close()
-        telemetry.stop()
-
-
-def _settings(config: Config, leave: Any) -> dict[str, Any]:
-    """Returns gunicorn's settings. `leave` is called when a worker exits."""
-    return {
-        "bind": f"{config.host}:{config.port}",
-        "worker_class": "gateway.worker.Worker",
-        "workers": config.workers,
-        "worker_connections": config.connections,
-        "keepalive": int(config.read_seconds) or 1,
-        "graceful_timeout": config.graceful_seconds,
-        "timeout": 60,
-        "limit_request_line": 8190,
-        "limit_request_field_size": 16_380,
-        "control_socket_disable": True,
-        "loglevel": config.log_level,
-        "logger_class": "gateway.worker.Log",
-        "errorlog": None,
-        "accesslog": None,
-        "proc_name": "posthaste-gateway",
-        "worker_exit": leave,
-    }
+def _listener() -> socket.socket:
+    """Returns the listening socket at HOST and PORT. Raises OSError where another process has the port."""
+    host, port = os.environ.get("HOST") or "127.0.0.1", int(os.environ.get("PORT") or 8000)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    return socket.create_server((host, port), family=family, backlog=_BACKLOG)
 
 
 if __name__ == "__main__":
-    config = Config.from_env()
-    logs.configure("gateway", config.log_level)
-    garbage.settle()  # before the fork, so that workers go on sharing the memory pages of imported modules
-    Server(config).run()
+    listener = _listener()
+
+    from gateway import server
+
+    server.run(listener)

@@ -1,4 +1,4 @@
-"""The gateway's settings: the only reader of the environment."""
+"""The gateway's settings: the only reader of the environment besides HOST and PORT (`__main__.py`)."""
 
 from chassis import config
 from chassis.signatures import Signatures
@@ -13,8 +13,6 @@ class Config(Record):
     database_url: str
     #: Signs the calls to services.
     signatures: Signatures = Signatures("gateway")
-    host: str = "127.0.0.1"
-    port: int = 8000
     #: gunicorn: processes, and connections (green threads) at once in each.
     workers: int = 2
     connections: int = 1000
@@ -59,8 +57,6 @@ class Config(Record):
             amqp_url=config.amqp_url(),
             database_url=config.service_database_url(),
             signatures=config.signatures("gateway"),
-            host=config.text("HOST", default.host),
-            port=config.integer("PORT", default.port),
             workers=config.integer("WORKERS", default.workers),
             connections=config.integer("CONNECTIONS", default.connections),
             graceful_seconds=config.integer("GRACEFUL_SECONDS", default.graceful_seconds),

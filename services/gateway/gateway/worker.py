@@ -1,9 +1,14 @@
 """The gunicorn worker: green threads, a limit on slow clients, and the API's own error for invalid HTTP."""
 
 import socket
+import time
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
+import gevent
+from gevent.pool import Pool
+from gevent.server import StreamServer
 from gunicorn.glogging import Logger
 from gunicorn.http.errors import ParseException
 from gunicorn.workers.ggevent import GeventWorker
@@ -16,6 +21,8 @@ from gateway.http.body import SENDING
 #: How long, and how many bytes of, a request that is not HTTP are still read before its connection is closed: enough
 #: for the rest of a usual request, little for an attacker.
 _LINGER_SECONDS, _LINGER_BYTES = 1.0, 2**20
+#: How often a worker tells gunicorn's main process that it lives, and looks whether it should stop.
+_PULSE_SECONDS = 1.0
 
 
 class Log(Logger):  # type: ignore[misc]
@@ -27,7 +34,8 @@ class Log(Logger):  # type: ignore[misc]
 
 
 class Worker(GeventWorker):  # type: ignore[misc]
-    """gunicorn's worker with gevent, which also cuts off clients that send a body too slowly.
+    """gunicorn's worker with gevent, which also cuts off clients that send a body too slowly, and ends with its last
+    connection.
 
     gunicorn's `keepalive` closes connections that are idle or still send a request's head.
     """
@@ -35,6 +43,31 @@ class Worker(GeventWorker):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._idle: set[socket.socket] = set()
+
+    def run(self) -> None:
+        """Accepts connections until the process is told to stop, and then waits for those that are open.
+
+        gunicorn's own method looks once a second whether they are closed, and nobody listens meanwhile.
+        """
+        connections = Pool(self.worker_connections)
+        servers = []
+        for listener in self.sockets:
+            listener.setblocking(True)
+            server = StreamServer(listener, handle=partial(self.handle, listener), spawn=connections)
+            server.max_accept = 1  # leaves the next connection to the other workers
+            server.start()
+            servers.append(server)
+        while self.alive:
+            self.notify()
+            gevent.sleep(_PULSE_SECONDS)
+        for server in servers:
+            server.close()
+        give_up_at = time.monotonic() + self.cfg.graceful_timeout
+        while not connections.join(timeout=_PULSE_SECONDS) and time.monotonic() < give_up_at:
+            self.notify()
+        if connections:
+            self.log.warning("Open connections are cut after the graceful timeout (pid:%s)", self.pid)
+            connections.kill(timeout=_PULSE_SECONDS)
 
     def handle(self, listener: Any, client: socket.socket, address: Any) -> None:
         self._idle.add(client)
