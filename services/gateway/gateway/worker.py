@@ -54,7 +54,8 @@ class Worker(GeventWorker):  # type: ignore[misc]
         for listener in self.sockets:
             listener.setblocking(True)
             server = StreamServer(listener, handle=partial(self.handle, listener), spawn=connections)
-            server.max_accept = 1  # leaves the next connection to the other workers
+            if self.cfg.workers > 1:
+                server.max_accept = 1  # leaves the next connection to the other workers
             server.start()
             servers.append(server)
         while self.alive:
