@@ -5,9 +5,9 @@ stack answers requests.
     python3 deploy/compose/replace.py UNIT... [--env-file .env]
 
 A stand-in container starts beside the old one, under the same name on the network. Once the stand-in is healthy, the
-old container ends and the new one, which is created already, starts; once the new one is healthy, the stand-in ends. So
-one of them always answers. Only the gateway's published port is closed between end and start; Caddy reaches the stand-in
-during that time. Each unit needs its memory twice meanwhile. What a unit depends on stays as it is.
+old container ends and the new one, which is created already, starts; once the new one is healthy, the stand-in ends.
+So one of them always answers. Only the gateway's published port is closed between end and start; Caddy reaches the
+stand-in during that time. Each unit needs its memory twice meanwhile. What a unit depends on stays as it is.
 
 If a stand-in does not become healthy, the old container stays and the command ends with 1. It may be repeated at any
 time: it first stops the stand-ins of an interrupted run. Needs only Python 3.9 or newer.
