@@ -45,6 +45,7 @@ LISTS = (
 )
 ROWS = (
     *LISTS,
+    Row("GET", "/posts/scheduled/counts", None, FOUND),
     Row("GET", "/posts?post_ids=<published>,{queued},{published}", None, FOUND),
     Row("GET", "/comments?post_id=<published>", None, FOUND),
     Row("GET", "/me", None, FOUND),
