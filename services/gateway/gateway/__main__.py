@@ -9,13 +9,19 @@ import socket
 
 #: Connections that wait until they are accepted: gunicorn's own figure. The kernel lowers it to net.core.somaxconn.
 _BACKLOG = 2048
+_LAST_PORT = 65_535
 
 
 def _listener() -> socket.socket:
-    """Returns the listening socket at HOST and PORT. Raises OSError where another process has the port."""
-    host, port = os.environ.get("HOST") or "127.0.0.1", int(os.environ.get("PORT") or 8000)
+    """Returns the listening socket at HOST and PORT. Raises SystemExit, with the reason, if it cannot be opened."""
+    host, port = os.environ.get("HOST") or "127.0.0.1", os.environ.get("PORT") or "8000"
+    if not port.isdecimal() or int(port) > _LAST_PORT:
+        raise SystemExit(f"PORT must be a number up to {_LAST_PORT}, not {port!r}")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    try:
+        return socket.create_server((host, int(port)), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise SystemExit(f"cannot listen on {host}, port {port}: {error.strerror}") from None
 
 
 if __name__ == "__main__":
