@@ -67,7 +67,7 @@ class _OnePlatform:
     def __contains__(self, _code: str) -> bool:
         return True
 
-    def connector(self, _code: str) -> InstantPlatform:
+    def __getitem__(self, _code: str) -> InstantPlatform:
         return self._platform
 
 
