@@ -810,8 +810,8 @@ export interface Metrics {
 }
 
 /**
- * How many scheduled posts are in each state that still needs somebody or something. Each number is at
- * most 1,000: further posts are not counted.
+ * How many scheduled posts are queued, held and failed. Each number is at most 1,000: further posts
+ * are not counted.
  */
 export interface ScheduledPostCounts {
   /** With those being sent right now. */
@@ -821,8 +821,8 @@ export interface ScheduledPostCounts {
 }
 
 /**
- * The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of
- * the span of which no post is missing.
+ * The posts of a span of time, soonest first. No post is missing between `complete_since` and
+ * `complete_until`, where they are set.
  */
 export interface CalendarPosts {
   posts: CalendarPost[];

@@ -910,8 +910,8 @@ class Metrics:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ScheduledPostCounts:
-    """How many scheduled posts are in each state that still needs somebody or something. Each number is at
-    most 1,000: further posts are not counted.
+    """How many scheduled posts are queued, held and failed. Each number is at most 1,000: further posts
+    are not counted.
     """
 
     #: With those being sent right now.
@@ -922,8 +922,8 @@ class ScheduledPostCounts:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CalendarPosts:
-    """The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of
-    the span of which no post is missing.
+    """The posts of a span of time, soonest first. No post is missing between `complete_since` and
+    `complete_until`, where they are set.
     """
 
     posts: list[CalendarPost]

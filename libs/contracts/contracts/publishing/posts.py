@@ -106,8 +106,8 @@ class CountScheduledPosts(Record):
 
 
 class ScheduledPostCounts(Record):
-    """How many scheduled posts are in each state that still needs somebody or something. Each number is at most 1,000:
-    further posts are not counted."""
+    """How many scheduled posts are queued, held and failed. Each number is at most 1,000: further posts are not
+    counted."""
 
     #: With those being sent right now.
     queued: int
@@ -149,8 +149,8 @@ class CalendarPost(Record):
 
 
 class CalendarPosts(Record):
-    """The posts of a span of time, soonest first. `complete_since` and `complete_until` limit the part of the span of
-    which no post is missing."""
+    """The posts of a span of time, soonest first. No post is missing between `complete_since` and `complete_until`,
+    where they are set."""
 
     posts: tuple[CalendarPost, ...]
     #: Set if more posts were published than `limit`: those before this time are missing.
