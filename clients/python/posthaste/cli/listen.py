@@ -136,7 +136,7 @@ def listen(
 ) -> None:
     """Hand events to a program on this machine, signed, until Ctrl-C.
 
-    Makes a subscription until you stop it, and prints its secret. With --webhook it follows an existing one from now on.
+    Makes a subscription until you stop it, and prints its secret. With --webhook it follows an existing one instead.
     Each look at the log counts as a read. When the link to the server is cut, events wait in the log.
     """
     if not url.startswith(("http://", "https://")):
