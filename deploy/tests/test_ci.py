@@ -13,14 +13,18 @@ from local.paths import ROOT
 from local.processes.table import NotReady
 from local.testing import runs
 
-#: Stands for `./dev`: prints what it is told, and ends with the code that the tests of containers are to have.
+#: Stands for `./dev`: prints what it is told, and ends with the code that the tests of containers are to have. With
+#: LASTS it prints once `timeout`, which runs it, waits for it: a signal before that would end `timeout` alone. A signal
+#: that meets bash while it starts `sleep` is lost, so `sleep` must not keep the output open.
 DEV = """#!/bin/bash
+trap 'kill $! 2>/dev/null; exit 143' TERM
+[ -z "$LASTS" ] || until grep -q '^State:.S' "/proc/$PPID/status"; do :; done
 echo "$*"
 case "$*" in
   *--containers*) exit "$CODE" ;;
   *--core* | lint*) exit 0 ;;
 esac
-[ -z "$LASTS" ] || { sleep 60 & trap 'kill $!; exit 143' TERM; wait; }
+[ -z "$LASTS" ] || { sleep 60 &>/dev/null & wait; }
 """
 
 

@@ -38,6 +38,8 @@ REFILL_STATES = {
     "payment_failed": "The last payment failed. Save again to try the card once more.",
     "no_payment_method": "On, but there is no card yet: ask your operator to add one.",
 }
+#: Errors of a post that may be out all the same, or may go out yet.
+UNSETTLED = ("PLATFORM_OUTCOME_UNKNOWN", "POST_IN_PROGRESS", "IDEMPOTENCY_IN_PROGRESS")
 #: What to do about an error of a post, where the API's own advice is for developers.
 ADVICE = {
     "PLATFORM_REJECTED": "{platform} gave this reason. If it is about the post, change the post and send it as a "
