@@ -25,7 +25,7 @@ from dashboard.dates import Dates
 _SIGN_IN_SECONDS = 30 * 86_400
 #: As the API: ten minutes to come back from the platform, ten to agree, and an hour to choose what to connect.
 _LINKING_SECONDS = 600 + 600 + 3_600
-#: Linkings that a browser may have begun at the same time, in several tabs. Our choice: the cookie stays small.
+#: Linkings that a browser may have begun at the same time, in several tabs: their proofs make a cookie of 259 bytes.
 _MOST_LINKINGS = 4
 #: Of an HMAC with SHA-256 as hexadecimal text.
 _PROOF_CHARACTERS = 64

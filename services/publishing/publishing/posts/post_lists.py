@@ -17,7 +17,7 @@ from publishing.store.pages import Pages
 
 #: States of planned posts that a calendar shows; published ones are read from a list of their own.
 _IN_CALENDAR = ("queued", "held", "failed")
-#: Counting reads a row of an index for each post. Our choice: nobody reads a larger number post by post.
+#: Counting reads a row of an index for each post, and nobody goes through more than a thousand posts one by one.
 _MOST_COUNTED = 1_000
 #: The smallest difference between two times of PostgreSQL.
 _TICK = timedelta(microseconds=1)
