@@ -23,6 +23,7 @@ def test_a_token_is_shown_once_works_and_is_revoked(person: Any) -> None:
         f"{person.account.api.base_url}/me", headers={"Authorization": f"Bearer {token}"}, timeout=30
     )
     assert me.json()["api_key"]["scopes"] == ["read:posts"]
+    assert window.has(f"button[data-copy='{token}'][aria-label='Copy the token']")
     window.press("main a.primary")
     assert token not in window.run("return document.documentElement.outerHTML")
     assert "For the till" in window.text("[aria-labelledby=tokens]")
