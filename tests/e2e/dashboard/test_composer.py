@@ -212,7 +212,7 @@ def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> 
     assert "Fix this, or leave that page out." in window.text("#findings")
     assert findings(window) == []
     window.press("#ready button")
-    assert window.text("h1") == "1 page done, 1 refused"
+    assert window.text("h1") == "Published on Facebook. Not published on Instagram."
     assert "Instagram does not take posts without" in window.text("#sent")
     window.press("main form button")
     assert window.run(

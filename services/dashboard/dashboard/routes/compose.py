@@ -45,6 +45,11 @@ class Result:
     code: str = ""
     problem: str = ""
 
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the platform may have published the post all the same."""
+        return self.code == words.OUTCOME_UNKNOWN
+
 
 @dataclass(frozen=True)
 class UnreadFile:
@@ -121,7 +126,10 @@ def send() -> tuple[str, int] | str:
     except ApiError as error:  # nothing happened: the form says why
         passes = isinstance(error, (LimitReached, ServerError))
         findings = None if passes else _findings(draft, places)
-        return _form(draft, places, _refused(draft, findings, words.said(error)), findings), error.status
+        reason = words.said(error)
+        if error.code == words.OUTCOME_UNKNOWN:  # under the same key, sending it again publishes nothing twice
+            return _form(draft, places, f"{reason} Send it again: each page gets it only once."), error.status
+        return _form(draft, places, _refused(draft, findings, reason), findings), error.status
     if (
         all(it.code for it in results) and len(results) == 1 and not left_out
     ):  # nothing happened: the form says why

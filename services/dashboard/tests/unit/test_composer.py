@@ -92,9 +92,41 @@ def test_a_post_goes_to_the_pages_that_can_take_it_and_the_others_say_why(
     answer = send(["pag_f", "pag_i"])
     assert answer.status_code == 200
     assert [it["page_ids"] for it in published] == [["pag_f"]]
-    assert "1 page done, 1 refused" in answer.text
+    assert "<h1>Published on Facebook. Not published on Instagram.</h1>" in answer.text
     assert "Instagram does not take posts without a photo" in answer.text
+    assert '<span class="status failed">Not published</span>' in answer.text
     assert 'name="page_id" value="pag_i"' in answer.text  # the button that tries the others again
+    assert "Edit and retry on Instagram" in answer.text
+
+
+def test_a_page_that_may_have_the_post_is_not_called_refused_and_not_tried_again(
+    published: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish = api.reader().publish_posts
+
+    def lose(**content: Any) -> Any:
+        sent = publish(**content).results
+        sent[1].error = {"code": "PLATFORM_OUTCOME_UNKNOWN", "error": "No answer from Instagram", "post_id": "pst_2"}
+        return SimpleNamespace(results=sent)
+
+    monkeypatch.setattr(api.reader(), "publish_posts", lose)
+    answer = send(["pag_f", "pag_i"], do="send")
+    assert "<h1>Published on Facebook. Not confirmed by Instagram yet.</h1>" in answer.text
+    assert "/posts/pst_2" in answer.text
+    assert "Edit and retry" not in answer.text
+
+
+def test_a_post_that_may_be_out_is_sent_again_under_the_same_key(
+    published: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def lose(**_: object) -> None:
+        raise ApiError(502, {"error": "No answer from Facebook.", "code": "PLATFORM_OUTCOME_UNKNOWN"})
+
+    monkeypatch.setattr(api.reader(), "publish_posts", lose)
+    answer = send(["pag_f"], do="send")
+    assert "No answer from Facebook. Send it again: each page gets it only once." in answer.text
+    assert "Nothing was published" not in answer.text
+    assert f'name="key" value="{"k" * 32}"' in answer.text
 
 
 def test_a_post_that_no_page_can_take_goes_nowhere_and_stays_in_the_form(

@@ -155,7 +155,7 @@ def test_a_new_token_and_a_post_that_some_pages_refuse_look_right(person: Any, l
     window.type("#message", "Without a photo")
     until(lambda: window.has("#ready button"), 20, "one page is ready")
     window.press("#ready button")
-    looks.at("sent with a refusal", "1 page done, 1 refused")
+    looks.at("sent with a refusal", "Published on Facebook. Not published on Instagram.")
     assert looks.found == {}
 
 
