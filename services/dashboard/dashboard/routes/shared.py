@@ -6,7 +6,7 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, TypeVar
 
-from flask import request
+from flask import g, request
 
 from dashboard import api, dates, times, words
 from dashboard.kept import forget, kept
@@ -122,10 +122,12 @@ class Filters:
         return {name: value for name, value in vars(self).items() if value}
 
     def zone(self, places: Places) -> str:
-        """Returns the time zone of the chosen page's brand, else of the chosen brand, else of the first brand."""
+        """Returns the time zone of the chosen page's brand, else of the chosen brand, else of the first brand, else of
+        the person.
+        """
         page = places.pages.get(self.page)
         brand_id = page.brand_id if page else self.brand or next(iter(places.brands), "")
-        return places.zone(brand_id)
+        return places.zone(brand_id, g.dates.zone)
 
 
 def search_text() -> str:

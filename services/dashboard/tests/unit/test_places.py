@@ -13,6 +13,7 @@ from flask.testing import FlaskClient
 from dashboard import api, kept
 from dashboard.app import create_app
 from dashboard.config import Config
+from dashboard.dates import Dates
 from dashboard.routes import comments, shared
 
 
@@ -84,6 +85,12 @@ def test_they_are_read_anew_after_a_change() -> None:
         shared.forget_places()
     find(client, "svc_a")
     assert client.calls == 4
+
+
+def test_without_a_brand_the_calendar_has_the_persons_zone() -> None:
+    with create_app(Config(api_url="http://127.0.0.1:9")).test_request_context():
+        g.dates = Dates("Asia/Tokyo")
+        assert shared.Filters().zone(shared.Places({}, {})) == "Asia/Tokyo"
 
 
 def test_a_value_that_could_not_be_read_is_asked_for_again() -> None:
