@@ -123,14 +123,14 @@ def log_in(person: Any, who: dict[str, Any], button: str) -> None:
 def test_each_step_of_connecting_a_page_looks_right(person: Any, looks: Looks, simulator: Simulator) -> None:
     window = person.window
     connect(person, "LN")
-    looks.at("before the login", "Go on to LinkedIn")
+    looks.at("before the login", "Continue to LinkedIn")
     window.press("main a[href*='/pages/linked']")
     looks.at("during the login", "LinkedIn has not told yet what you allow")
     connect(person, "LN")
     log_in(person, simulator.person("LN"), "button[name=sim_allow]")
     window.press("button[value=give]")
     until(lambda: "/pages/linked?" in window.url, 20, "the login leads back")
-    looks.at("choice of accounts", "What LinkedIn offers")
+    looks.at("choice of accounts", "Choose the LinkedIn accounts to connect to")
     window.run("for (const it of document.querySelectorAll('[name=account_id]')) it.checked = false")
     window.press("main form button")
     looks.at("nothing chosen", "Choose at least one.")
