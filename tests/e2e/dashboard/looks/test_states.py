@@ -99,7 +99,7 @@ def test_what_needs_attention_looks_right_in_the_overview_and_on_its_own_screen(
     person.open(f"/developers/webhooks/{hook_id}")
     looks.at("disabled webhook", "Your server answered 410")
     person.open("/pages")
-    looks.at("pages", "Not connected")
+    looks.at("pages", "Not connected", "X refused a post:", "Post refused")
     person.open("/posts?tab=attention")
     looks.at("posts that need attention", "Nobody wants this", "Waits for a word")
     assert looks.found == {}
