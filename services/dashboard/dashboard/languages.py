@@ -36,7 +36,8 @@ def closest(tag: str) -> str:
 def moment(local: datetime, language: str, *, has_year: bool = True) -> str:
     """Writes day of the week, date and time of day: `Fri, 27 Nov 2026, 09:00`, or without the year."""
     before, between, after, day_is_first = _order(language)
-    day = weekday_day_and_year(local.date(), language) if has_year else weekday_and_day(local.date(), language)
+    written = weekday_day_and_year if has_year else weekday_and_day
+    day = written(local.date(), language)
     hour = clock(local, language)
     return f"{before}{day if day_is_first else hour}{between}{hour if day_is_first else day}{after}"
 

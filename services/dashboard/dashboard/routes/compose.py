@@ -127,7 +127,7 @@ def send() -> tuple[str, int] | str:
         passes = isinstance(error, (LimitReached, ServerError))
         findings = None if passes else _findings(draft, places)
         reason = words.said(error)
-        if error.code == words.OUTCOME_UNKNOWN:  # under the same key, sending it again publishes nothing twice
+        if error.code == words.OUTCOME_UNKNOWN:  # under the same key, nothing goes out twice
             return _form(draft, places, f"{reason} Send it again: each page gets it only once."), error.status
         return _form(draft, places, _refused(draft, findings, reason), findings), error.status
     if (

@@ -167,9 +167,12 @@ def refusals(posts: Iterable[ScheduledPost]) -> dict[str, ScheduledPost]:
     """Returns by linked page the failed post for which its platform did not let Posthaste in; of several, the one that
     was planned last.
     """
-    failed = (it for it in posts if it.status == "failed" and it.error is not None)
-    found = sorted(failed, key=lambda it: it.scheduled_at)
-    return {it.page_id: it for it in found if it.error and words.is_about_access(it.error.code, it.error.message)}
+    found = [
+        it
+        for it in posts
+        if it.status == "failed" and it.error and words.is_about_access(it.error.code, it.error.message)
+    ]
+    return {it.page_id: it for it in sorted(found, key=lambda it: it.scheduled_at)}
 
 
 def recent_refusals(client: Posthaste) -> Callable[[], dict[str, ScheduledPost]]:

@@ -106,7 +106,11 @@ def test_a_page_that_may_have_the_post_is_not_called_refused_and_not_tried_again
 
     def lose(**content: Any) -> Any:
         sent = publish(**content).results
-        sent[1].error = {"code": "PLATFORM_OUTCOME_UNKNOWN", "error": "No answer from Instagram", "post_id": "pst_2"}
+        sent[1].error = {
+            "code": "PLATFORM_OUTCOME_UNKNOWN",
+            "error": "No answer from Instagram",
+            "post_id": "pst_2",
+        }
         return SimpleNamespace(results=sent)
 
     monkeypatch.setattr(api.reader(), "publish_posts", lose)

@@ -190,7 +190,7 @@ def failed(post_id: str, hour: int, message: str) -> SimpleNamespace:
 
 
 def test_a_page_whose_platform_refused_a_post_says_so(
-    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, values: dict[Any, Any]
 ) -> None:
     posts = [
         failed("pst_late", 12, "Not permitted. (403)"),
@@ -210,7 +210,7 @@ def test_a_page_whose_platform_refused_a_post_says_so(
     assert "/posts/pst_early" not in shown
     assert ">Connected<" not in shown
     posts[:2] = []
-    kept._values.clear()
+    values.clear()
     assert ">Connected<" in browser.get("/pages").text
 
 
