@@ -38,13 +38,13 @@ REFILL_STATES = {
     "payment_failed": "The last payment failed. Save again to try the card once more.",
     "no_payment_method": "On, but there is no card yet: ask your operator to add one.",
 }
-#: The error of a post that the platform may have published all the same.
-OUTCOME_UNKNOWN = "PLATFORM_OUTCOME_UNKNOWN"
+#: Errors of a post that may be out all the same, or may go out yet.
+UNSETTLED = ("PLATFORM_OUTCOME_UNKNOWN", "POST_IN_PROGRESS", "IDEMPOTENCY_IN_PROGRESS")
 #: What to do about an error of a post, where the API's own advice is for developers.
 ADVICE = {
     "PLATFORM_REJECTED": "{platform} gave this reason. If it is about the post, edit it and retry. "
     "If it is about a permission, check the page's connection, then try again.",
-    OUTCOME_UNKNOWN: "Look at the page on {platform}. Try again only if the post is not there.",
+    "PLATFORM_OUTCOME_UNKNOWN": "Look at the page on {platform}. Try again only if the post is not there.",
     "PAGE_EXPIRED": "Reconnect the page, then try again.",
     "PAGE_PERMISSION_MISSING": "Reconnect the page and allow everything that {platform} asks, then try again.",
     "UNSUPPORTED_PLATFORM": "Change the post: {platform} does not take it as it is.",

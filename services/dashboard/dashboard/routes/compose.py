@@ -47,8 +47,8 @@ class Result:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the platform may have published the post all the same."""
-        return self.code == words.OUTCOME_UNKNOWN
+        """Whether the post may be out all the same, or may go out yet."""
+        return self.code in words.UNSETTLED
 
 
 @dataclass(frozen=True)
@@ -123,18 +123,19 @@ def send() -> tuple[str, int] | str:
         return _form(draft, places, unknown), 503
     except AuthenticationError:
         raise
-    except ApiError as error:  # nothing happened: the form says why
+    except ApiError as error:
+        reason = words.said(error)
+        if error.code in words.UNSETTLED:  # under the same key, nothing goes out twice
+            again = "Send it again in a moment: each page gets it only once."
+            return _form(draft, places, f"{reason} {again}"), error.status
+        # Nothing happened: the form says why.
         passes = isinstance(error, (LimitReached, ServerError))
         findings = None if passes else _findings(draft, places)
-        reason = words.said(error)
-        if error.code == words.OUTCOME_UNKNOWN:  # under the same key, nothing goes out twice
-            return _form(draft, places, f"{reason} Send it again: each page gets it only once."), error.status
         return _form(draft, places, _refused(draft, findings, reason), findings), error.status
-    if (
-        all(it.code for it in results) and len(results) == 1 and not left_out
-    ):  # nothing happened: the form says why
+    only = results[0] if len(results) == 1 and not left_out else None
+    if only and only.code and not only.is_unknown:  # nothing happened: the form says why
         findings = _findings(draft, places)
-        return _form(draft, places, _refused(draft, findings, results[0].problem), findings), 422
+        return _form(draft, places, _refused(draft, findings, only.problem), findings), 422
     return render_template("sent.html", results=[*results, *left_out], draft=draft, places=places)
 
 

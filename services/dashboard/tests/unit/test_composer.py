@@ -120,15 +120,17 @@ def test_a_page_that_may_have_the_post_is_not_called_refused_and_not_tried_again
     assert "Edit and retry" not in answer.text
 
 
+@pytest.mark.usefixtures("published")
+@pytest.mark.parametrize(("status", "code"), [(502, "PLATFORM_OUTCOME_UNKNOWN"), (409, "POST_IN_PROGRESS")])
 def test_a_post_that_may_be_out_is_sent_again_under_the_same_key(
-    published: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch, status: int, code: str
 ) -> None:
     def lose(**_: object) -> None:
-        raise ApiError(502, {"error": "No answer from Facebook.", "code": "PLATFORM_OUTCOME_UNKNOWN"})
+        raise ApiError(status, {"error": "No answer from Facebook.", "code": code})
 
     monkeypatch.setattr(api.reader(), "publish_posts", lose)
     answer = send(["pag_f"], do="send")
-    assert "No answer from Facebook. Send it again: each page gets it only once." in answer.text
+    assert "No answer from Facebook. Send it again in a moment: each page gets it only once." in answer.text
     assert "Nothing was published" not in answer.text
     assert f'name="key" value="{"k" * 32}"' in answer.text
 
