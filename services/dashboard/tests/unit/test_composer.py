@@ -12,7 +12,7 @@ from dashboard.app import create_app
 from dashboard.config import Config
 from dashboard.cookies import form_token
 from dashboard.routes import compose
-from posthaste.errors import ApiError
+from posthaste.errors import ApiError, ServerError
 from posthaste.records import Finding
 
 APP = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
@@ -121,12 +121,19 @@ def test_a_page_that_may_have_the_post_is_not_called_refused_and_not_tried_again
 
 
 @pytest.mark.usefixtures("published")
-@pytest.mark.parametrize(("status", "code"), [(502, "PLATFORM_OUTCOME_UNKNOWN"), (409, "POST_IN_PROGRESS")])
+@pytest.mark.parametrize(
+    ("kind", "status", "code"),
+    [
+        (ApiError, 502, "PLATFORM_OUTCOME_UNKNOWN"),
+        (ApiError, 409, "POST_IN_PROGRESS"),
+        (ServerError, 503, "SERVICE_UNAVAILABLE"),
+    ],
+)
 def test_a_post_that_may_be_out_is_sent_again_under_the_same_key(
-    monkeypatch: pytest.MonkeyPatch, status: int, code: str
+    monkeypatch: pytest.MonkeyPatch, kind: type[ApiError], status: int, code: str
 ) -> None:
     def lose(**_: object) -> None:
-        raise ApiError(status, {"error": "No answer from Facebook.", "code": code})
+        raise kind(status, {"error": "No answer from Facebook.", "code": code})
 
     monkeypatch.setattr(api.reader(), "publish_posts", lose)
     answer = send(["pag_f"], do="send")
