@@ -148,7 +148,7 @@ def test_a_new_token_and_a_post_that_some_pages_refuse_look_right(person: Any, l
     window.type("#token-name", "For the till")
     window.click("input[name=scope][value='read:posts']")
     window.press("form[action$='/tokens'] button")
-    looks.at("secret of a token", "it is shown only this once")
+    looks.at("secret of a token", "This is the only time the token “For the till” is shown. Copy it now.")
     person.open("/compose")
     for platform in ("FB", "IG"):
         window.click(f"input[name=page_id][value={person.account.page_id(platform)}]")
