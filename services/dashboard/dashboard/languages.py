@@ -36,7 +36,8 @@ def closest(tag: str) -> str:
 def moment(local: datetime, language: str, *, has_year: bool = True) -> str:
     """Writes day of the week, date and time of day: `Fri, 27 Nov 2026, 09:00`, or without the year."""
     before, between, after, day_is_first = _order(language)
-    day = _day(local.date(), language) if has_year else weekday_and_day(local.date(), language)
+    written = weekday_day_and_year if has_year else weekday_and_day
+    day = written(local.date(), language)
     hour = clock(local, language)
     return f"{before}{day if day_is_first else hour}{between}{hour if day_is_first else day}{after}"
 
@@ -60,6 +61,12 @@ def weekday_and_day(day: date, language: str) -> str:
 def full_day(day: date, language: str) -> str:
     """Writes a day in full: `Friday, 27 November 2026`."""
     return format_date(day, "full", locale=_locale(language))
+
+
+@lru_cache(4_096)
+def weekday_day_and_year(day: date, language: str) -> str:
+    """Writes a day with its weekday and year: `Fri, 27 Nov 2026`."""
+    return format_skeleton("yMMMEd", day, locale=_locale(language))
 
 
 def month(day: date, language: str) -> str:
@@ -110,11 +117,6 @@ def _order(language: str) -> tuple[str, str, str, bool]:
 
 
 # A calendar shows hundreds of times, and Babel takes 5 µs for each part of one.
-
-
-@lru_cache(4_096)
-def _day(day: date, language: str) -> str:
-    return format_skeleton("yMMMEd", day, locale=_locale(language))
 
 
 @lru_cache(4_096)

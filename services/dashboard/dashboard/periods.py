@@ -35,7 +35,7 @@ class Period:
     @property
     def name(self) -> str:
         if self.view == "day":
-            return languages.full_day(self.day, self.language)
+            return languages.weekday_day_and_year(self.day, self.language)
         if self.view != "week":
             return languages.month(self.day, self.language)
         return languages.days(self.days[0], self.days[-1], self.language)

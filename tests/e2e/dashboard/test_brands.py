@@ -134,9 +134,9 @@ def test_an_invited_newcomer_accepts_in_the_dashboard_and_works_on_the_brand(
     link = await_url(stack, email, SUBJECT)
     assert link.startswith(f"{stranger.url}/invitations/")
     window.open(link)
-    assert window.text("h1") == "Work on Corner Bakery"
+    assert window.text("h1") == "Join Corner Bakery"
     assert stranger.account.email in window.text("main")
-    assert "You can publish for the brand" in window.text("main")
+    assert "With full access you can publish for the brand" in window.text("main")
     looks_right(window)
     window.type("#firstname", "Sam")
     window.type("#password", GUESTS)
@@ -160,7 +160,7 @@ def test_who_has_an_account_accepts_with_its_password_and_works_on_the_brand(
     invited(stranger.account, accounts, guest.email, "limited")
     window.open(await_url(stack, guest.email, SUBJECT))
     assert not window.has("#firstname")
-    assert "Your role is limited" in window.text("main")
+    assert "With limited access you can write posts" in window.text("main")
     window.type("#password", "not this one")
     window.press("main form button")
     assert "not the password of the account" in window.text("[role=alert]")

@@ -167,7 +167,8 @@ def test_the_button_and_the_form_say_when_the_post_goes_out(writer: Any) -> None
         "document.querySelector('#date').value = '2099-12-04'; document.querySelector('#time').value = '11:00';"
         "document.querySelector('#time').dispatchEvent(new Event('input', {bubbles: true}))"
     )
-    assert window.text("#send") == "Schedule for 4 Dec 11:00"
+    # Releases of Chromium differ in the comma after the weekday.
+    assert window.text("#send").replace("Fri,", "Fri") == "Schedule for Fri 4 Dec, 11:00"
     shows(writer, "#goes-out", "Goes out Fri, 4 Dec 2099, 11:00 Europe/Berlin (10:00 UTC for you)")
 
 
@@ -212,7 +213,7 @@ def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> 
     assert "Fix this, or leave that page out." in window.text("#findings")
     assert findings(window) == []
     window.press("#ready button")
-    assert window.text("h1") == "1 page done, 1 refused"
+    assert window.text("h1") == "Published on Facebook. Not published on Instagram."
     assert "Instagram does not take posts without" in window.text("#sent")
     window.press("main form button")
     assert window.run(

@@ -23,6 +23,7 @@ def test_a_token_is_shown_once_works_and_is_revoked(person: Any) -> None:
         f"{person.account.api.base_url}/me", headers={"Authorization": f"Bearer {token}"}, timeout=30
     )
     assert me.json()["api_key"]["scopes"] == ["read:posts"]
+    assert window.has(f"button[data-copy='{token}'][aria-label='Copy the token']")
     window.press("main a.primary")
     assert token not in window.run("return document.documentElement.outerHTML")
     assert "For the till" in window.text("[aria-labelledby=tokens]")
@@ -79,7 +80,7 @@ def test_a_token_is_replaced_with_one_of_the_same_rights(person: Any, accounts: 
     before = first.get("/me")["api_key"]
     window.click("summary[aria-label='Manage For the till']")
     window.press("button[aria-label='Replace with a new one: For the till']")
-    assert "it is shown only this once" in window.text("main")
+    assert "This is the only time the token “For the till” is shown." in window.text("main")
     second = accounts.client(window.run("return document.querySelector('#secret').value"))
     after = second.get("/me")["api_key"]
     assert (after["name"], after["scopes"], after["expires_at"]) == (

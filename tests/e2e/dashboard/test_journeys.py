@@ -105,7 +105,7 @@ def test_the_overview_shows_what_goes_out_and_what_failed(
     assert "X refused the post." in told
     assert "What to do: X gave this reason." in told
     assert person.window.text(".actions .primary") == "Check the connection"  # X answered 403
-    assert "Change and send as new" in person.window.text(".actions")
+    assert "Edit and retry" in person.window.text(".actions")
     person.window.press("form[action$=retry] button")
     assert "goes out in a moment" in person.window.text("[role=status]")
     until(
@@ -139,8 +139,8 @@ def test_a_failed_post_is_dismissed_and_needs_nobody_any_more(
     person.open("/posts")
     shows(person, ".tabs", "(1)")
     person.open("/")
-    window.press("[aria-label='Fix this post: Nobody wants this']")
-    assert "Then it moves to the cancelled posts and is not sent" in window.text("main")
+    window.press("[aria-label='View post: Nobody wants this']")
+    assert "Dismiss: moves this post to Cancelled; nothing is sent." in window.text("main")
     window.press("form[action$=dismiss] button")
     assert "The post is dismissed" in window.text("[role=status]")
     assert "Schedule it again" in window.text("[role=status]")

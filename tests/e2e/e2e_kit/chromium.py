@@ -283,5 +283,8 @@ def chromium(browser: Browser, home: Path) -> Iterator[Chromium]:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Returns a minimal environment, without the variables of the user who runs the tests."""
-    return {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+    """Returns a minimal environment, without the variables of the user who runs the tests.
+
+    The browser is in UTC, because an account without a time zone takes that of its browser.
+    """
+    return {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}

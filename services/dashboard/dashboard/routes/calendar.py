@@ -196,6 +196,7 @@ def _move_form(post_id: str, problem: str = "") -> str:
     is_part = "HX-Request" in request.headers
     return render_template(
         "calendar_form.html" if is_part else "calendar_move.html", post_id=post_id, zone=zone, code=post.platform,
-        page_name=post.page.name, message=post.message, seen_at=post.scheduled_at.isoformat(),
+        page_name=post.page.name, message=post.message, planned_at=post.scheduled_at,
+        seen_at=post.scheduled_at.isoformat(),
         date=request.form.get("date", date), time=request.form.get("time", time), problem=problem, in_dialog=is_part,
     )  # fmt: skip

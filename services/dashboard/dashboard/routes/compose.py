@@ -125,11 +125,11 @@ def send() -> tuple[str, int] | str:
         raise
     except ApiError as error:
         reason = words.said(error)
-        if error.code in words.UNSETTLED:  # under the same key, nothing goes out twice
+        # A part of the server that is away may have had some of the pages. Under the same key, nothing goes out twice.
+        if error.code in words.UNSETTLED or isinstance(error, ServerError):
             again = "Send it again in a moment: each page gets it only once."
             return _form(draft, places, f"{reason} {again}"), error.status
-        passes = isinstance(error, (LimitReached, ServerError))  # nothing happened: the form says why
-        findings = None if passes else _findings(draft, places)
+        findings = None if isinstance(error, LimitReached) else _findings(draft, places)
         return _form(draft, places, _refused(draft, findings, reason), findings), error.status
     only = results[0] if len(results) == 1 and not left_out else None
     if only and only.code and not only.is_unknown:  # nothing happened: the form says why

@@ -3,8 +3,8 @@
 from flask import Blueprint, g, render_template, request
 
 from dashboard import api
-from dashboard.kept import kept
-from dashboard.routes.shared import recent_places
+from dashboard.kept import keep, kept
+from dashboard.routes.shared import REFUSALS, recent_places, refusals
 
 screens = Blueprint("overview", __name__)
 
@@ -30,6 +30,8 @@ def show() -> str:
     posts, is_cut = found.scheduled_posts, found.next_cursor is not None
     waiting = [it for it in posts if it.status == "queued"]
     broken = [it for it in posts if it.status != "queued"]
+    if not is_cut:
+        keep(REFUSALS, refusals(broken))  # the screen of the pages names them
     if is_cut and len(waiting) < _NEXT:  # posts that failed are older, so they came first
         waiting = client.list_scheduled_posts(status="queued", limit=_NEXT).scheduled_posts
     return render_template(

@@ -6,17 +6,19 @@ from datetime import datetime
 from itertools import groupby
 from typing import Any, TypeVar
 
-from flask import request
+from flask import g, request
 
 from dashboard import api, dates, times, words
 from dashboard.kept import forget, kept
 from posthaste import Posthaste
-from posthaste.records import BrandInList, Page
+from posthaste.records import BrandInList, Page, ScheduledPost
 
 T = TypeVar("T")
 
 #: How long a screen may show names and zones that another one read.
 _PAGES_SECONDS, _BRANDS_SECONDS = 60.0, 120.0
+#: Name and time of the kept posts that were refused, by page.
+REFUSALS, _REFUSALS_SECONDS = "refusals", 60.0
 #: As the API takes it.
 _SHORTEST_SEARCH, _LONGEST_SEARCH = 2, 100
 #: The API lists at most so many at once.
@@ -122,10 +124,12 @@ class Filters:
         return {name: value for name, value in vars(self).items() if value}
 
     def zone(self, places: Places) -> str:
-        """Returns the time zone of the chosen page's brand, else of the chosen brand, else of the first brand."""
+        """Returns the time zone of the chosen page's brand, else of the chosen brand, else of the first brand, else of
+        the person.
+        """
         page = places.pages.get(self.page)
         brand_id = page.brand_id if page else self.brand or next(iter(places.brands), "")
-        return places.zone(brand_id)
+        return places.zone(brand_id, g.dates.zone)
 
 
 def search_text() -> str:
@@ -157,6 +161,27 @@ def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callabl
         forget("pages")
     both = api.side_by_side(recent_pages(client), recent_brands(client))
     return lambda: Places(*both())
+
+
+def refusals(posts: Iterable[ScheduledPost]) -> dict[str, ScheduledPost]:
+    """Returns by linked page the failed post for which its platform did not let Posthaste in; of several, the one that
+    was planned last.
+    """
+    found = [
+        it
+        for it in posts
+        if it.status == "failed" and it.error and words.is_about_access(it.error.code, it.error.message)
+    ]
+    return {it.page_id: it for it in sorted(found, key=lambda it: it.scheduled_at)}
+
+
+def recent_refusals(client: Posthaste) -> Callable[[], dict[str, ScheduledPost]]:
+    """Returns a function that returns the refused posts of this session by page, as they were at most a minute ago."""
+
+    def read() -> dict[str, ScheduledPost]:
+        return refusals(client.list_scheduled_posts(status="failed", limit=_AT_ONCE).scheduled_posts)
+
+    return kept(REFUSALS, _REFUSALS_SECONDS, read)
 
 
 def forget_places() -> None:

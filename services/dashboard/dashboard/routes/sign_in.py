@@ -3,9 +3,16 @@
 from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, cookies, dates, words
+from dashboard import api, cookies, dates, times, words
 from dashboard.routes.shared_work import joined_work, only_shared_work
-from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, LimitReached, PermissionDenied
+from posthaste.errors import (
+    ApiError,
+    AuthenticationError,
+    InvalidRequest,
+    LimitReached,
+    PermissionDenied,
+    PosthasteError,
+)
 
 screens = Blueprint("sign_in", __name__)
 
@@ -55,7 +62,7 @@ def signed_in(
             raise
         return _again(email, "The address or the password is not right.", 401)
     is_https = current_app.config["DASHBOARD"].is_https
-    dates.remember(made.timezone, made.language)
+    dates.remember(made.timezone or _taken_zone(made.session_token), made.language)
     work = joined_work(made.session_token, brand_id) if brand_id else only_shared_work(made.session_token)
     response = redirect(target)
     cookies.set_cookie(response, "session", made.session_token, is_https)
@@ -93,6 +100,21 @@ def leave() -> Response:
     is_https = current_app.config["DASHBOARD"].is_https
     cookies.sign_out(response, is_https)
     return response
+
+
+def _taken_zone(token: str) -> str:
+    """Gives an account without a time zone that of the browser, and returns it; empty if that is not known.
+
+    This never prevents a sign-in: if the API does not answer, the account takes the zone at the next sign-in.
+    """
+    zone = request.form.get("browsers_zone", "")
+    if zone == "UTC" or zone not in times.zones():
+        return ""
+    try:
+        api.own(token).edit_account(timezone=zone)
+    except PosthasteError as error:
+        current_app.logger.warning("the browser's time zone is not stored: %s", type(error).__name__)
+    return zone
 
 
 def _again(email: str, problem: str, status: int, *, asks_for_code: bool = False) -> tuple[str, int]:

@@ -130,6 +130,18 @@ document.addEventListener("click", async (event) => {
   dialog.showModal();
 });
 
+// Below the fields, which have the browser's own format, the chosen time is written as everywhere else.
+document.addEventListener("input", (event) => {
+  const form = event.target.closest?.("form[data-moves]");
+  const told = form?.querySelector("#moves-to");
+  if (!told) return;
+  const at = new Date(`${form.elements.date.value}T${form.elements.time.value}`);
+  const day = { weekday: "short", day: "numeric", month: "short" };
+  const isTime = !Number.isNaN(at.getTime());
+  const { language } = told.dataset;
+  told.textContent = isTime ? `Moves to ${at.toLocaleDateString(language, day)}, ${at.toLocaleTimeString(language, { timeStyle: "short" })}. ` : "";
+});
+
 document.addEventListener("submit", async (event) => {
   const form = event.target;
   if (!form.matches("form[data-moves]")) return;

@@ -32,15 +32,14 @@ function showWhen() {
   document.getElementById("send").textContent = isLater ? `Schedule${chosenTime()}` : "Publish now";
 }
 
-// The chosen time in short: " for Fri 11:00" in the next six days, else " for 3 Dec 11:00".
+// The chosen time: " for Fri, 4 Dec, 11:00", as the line above the button writes it.
 function chosenTime() {
   const { date, time } = form.elements;
   const at = new Date(`${date.value}T${time.value}`);
   if (Number.isNaN(at.getTime())) return "";
-  const isNear = Math.abs(at - Date.now()) < 6 * 86_400_000;
-  const day = isNear ? { weekday: "short" } : { day: "numeric", month: "short" };
   const language = document.getElementById("send").dataset.language;
-  return ` for ${at.toLocaleDateString(language, day)} ${at.toLocaleTimeString(language, { hour: "numeric", minute: "2-digit" })}`;
+  const day = at.toLocaleDateString(language, { weekday: "short", day: "numeric", month: "short" });
+  return ` for ${day}, ${at.toLocaleTimeString(language, { timeStyle: "short" })}`;
 }
 
 // How each unit of the API's `length_unit` is counted; a unit that is not here is counted in characters, about.

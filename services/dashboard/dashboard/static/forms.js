@@ -47,6 +47,7 @@ document.addEventListener("change", ({ target }) => {
 });
 // On a phone, nobody can scan its own screen.
 if (matchMedia("(pointer: coarse)").matches) document.querySelector(".qr-code")?.removeAttribute("open");
-const zone = document.querySelector("select[data-browsers-zone]");
 const here = Intl.DateTimeFormat().resolvedOptions().timeZone;
-if (zone && [...zone.options].some((it) => it.value === here)) zone.value = here;
+for (const field of document.querySelectorAll("[data-browsers-zone]")) {
+  if (!field.options || [...field.options].some((it) => it.value === here)) field.value = here;
+}

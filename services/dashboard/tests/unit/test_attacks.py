@@ -178,7 +178,7 @@ def choose(window: FlaskClient, session_id: str, key: str = KEY) -> Any:
 
 def test_a_linking_ends_in_the_browser_that_has_begun_it(linking: LinkingApi) -> None:
     window = signed_in()
-    assert "Go on to Facebook" in begin(window).text
+    assert "Continue to Facebook" in begin(window).text
     page = window.get("/pages/linked?session_id=lnk_0&status=choose")
     assert (page.status_code, "Corner Bakery" in page.text) == (200, True)
     assert choose(window, "lnk_0").location == "/pages?done=linked"

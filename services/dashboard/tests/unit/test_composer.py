@@ -12,7 +12,7 @@ from dashboard.app import create_app
 from dashboard.config import Config
 from dashboard.cookies import form_token
 from dashboard.routes import compose
-from posthaste.errors import ApiError
+from posthaste.errors import ApiError, ServerError
 from posthaste.records import Finding
 
 APP = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
@@ -92,9 +92,11 @@ def test_a_post_goes_to_the_pages_that_can_take_it_and_the_others_say_why(
     answer = send(["pag_f", "pag_i"])
     assert answer.status_code == 200
     assert [it["page_ids"] for it in published] == [["pag_f"]]
-    assert "1 page done, 1 refused" in answer.text
+    assert "<h1>Published on Facebook. Not published on Instagram.</h1>" in answer.text
     assert "Instagram does not take posts without a photo" in answer.text
+    assert '<span class="status failed">Not published</span>' in answer.text
     assert 'name="page_id" value="pag_i"' in answer.text  # the button that tries the others again
+    assert "Edit and retry on Instagram" in answer.text
 
 
 def test_a_page_that_may_have_the_post_is_not_called_refused_and_not_tried_again(
@@ -113,18 +115,25 @@ def test_a_page_that_may_have_the_post_is_not_called_refused_and_not_tried_again
 
     monkeypatch.setattr(api.reader(), "publish_posts", lose)
     answer = send(["pag_f", "pag_i"], do="send")
-    assert "<h1>1 page done, 1 not confirmed</h1>" in answer.text
+    assert "<h1>Published on Facebook. Not confirmed by Instagram yet.</h1>" in answer.text
     assert "/posts/pst_2" in answer.text
-    assert "try the others again" not in answer.text
+    assert "Edit and retry" not in answer.text
 
 
 @pytest.mark.usefixtures("published")
-@pytest.mark.parametrize(("status", "code"), [(502, "PLATFORM_OUTCOME_UNKNOWN"), (409, "POST_IN_PROGRESS")])
+@pytest.mark.parametrize(
+    ("kind", "status", "code"),
+    [
+        (ApiError, 502, "PLATFORM_OUTCOME_UNKNOWN"),
+        (ApiError, 409, "POST_IN_PROGRESS"),
+        (ServerError, 503, "SERVICE_UNAVAILABLE"),
+    ],
+)
 def test_a_post_that_may_be_out_is_sent_again_under_the_same_key(
-    monkeypatch: pytest.MonkeyPatch, status: int, code: str
+    monkeypatch: pytest.MonkeyPatch, kind: type[ApiError], status: int, code: str
 ) -> None:
     def lose(**_: object) -> None:
-        raise ApiError(status, {"error": "No answer from Facebook.", "code": code})
+        raise kind(status, {"error": "No answer from Facebook.", "code": code})
 
     monkeypatch.setattr(api.reader(), "publish_posts", lose)
     answer = send(["pag_f"], do="send")

@@ -30,6 +30,8 @@ class FakeApi:
         self.offer: OpenedInvitation | Exception = OFFER
         self.refusal: Exception | None = None
         self.accepted_with: dict[str, Any] = {}
+        self.zone: str | None = "Europe/Berlin"
+        self.edited_with: list[dict[str, Any]] = []
         shared = [
             SimpleNamespace(
                 brand_id=it, name="Bakery", owner_firstname="Ada", owner_lastname="", owner_email="a@b.test"
@@ -52,7 +54,10 @@ class FakeApi:
 
     def log_in(self, *, email: str, password: str, totp_code: str | None) -> SimpleNamespace:
         assert (email, password, totp_code) == (ACCEPTED.email, "long enough", None)
-        return SimpleNamespace(session_token="svc_sess_new", timezone="Europe/Berlin", language=None)
+        return SimpleNamespace(session_token="svc_sess_new", timezone=self.zone, language=None)
+
+    def edit_account(self, **given: Any) -> None:
+        self.edited_with.append(given)
 
     def enter_brand(self, brand_id: str) -> SimpleNamespace:
         return SimpleNamespace(session_token=f"svc_sess_{brand_id}", role="limited", scopes=["write:posts"])
@@ -86,7 +91,7 @@ def test_it_names_the_brand_the_owner_and_the_role_and_asks_a_newcomer_for_a_new
     page = browser.get(ADDRESS).text
     assert "&lt;b&gt;Bakery&lt;/b&gt;" in page
     assert "ada@<wbr>example.test" in page
-    assert "Your role is limited" in page
+    assert "With limited access you can write posts" in page
     assert 'autocomplete="new-password"' in page
     assert 'name="firstname"' in page
 
@@ -116,6 +121,26 @@ def test_who_accepted_is_signed_in_and_works_on_the_brand(browser: FlaskClient, 
     work = SharedWork.read(packed.value)
     assert work is not None
     assert (work.brand_id, work.token, work.owner) == ("brd_1", "svc_sess_brd_1", "Ada")
+
+
+@pytest.mark.parametrize(
+    ("known", "of_browser", "shown", "stored"),
+    [
+        ("Europe/Berlin", "Asia/Tokyo", "Europe/Berlin", []),
+        (None, "Asia/Tokyo", "Asia/Tokyo", [{"timezone": "Asia/Tokyo"}]),
+        (None, "UTC", "UTC", []),
+        (None, "Nowhere/At_all", "UTC", []),
+        (None, "", "UTC", []),
+    ],
+)
+def test_an_account_without_a_time_zone_takes_that_of_the_browser(
+    browser: FlaskClient, fake: FakeApi, known: str | None, of_browser: str, shown: str, stored: list[Any]
+) -> None:
+    fake.zone = known
+    accept(browser, browsers_zone=of_browser)
+    assert fake.edited_with == stored
+    cookie = browser.get_cookie("posthaste_dates")
+    assert (cookie.value if cookie else "UTC|").startswith(f"{shown}|")
 
 
 def test_who_used_a_code_of_an_app_signs_in_with_the_next_one(browser: FlaskClient, fake: FakeApi) -> None:

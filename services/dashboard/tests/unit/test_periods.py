@@ -52,7 +52,7 @@ def test_a_period_has_a_name() -> None:
     assert names == {
         "month": "December 2026",
         "list": "December 2026",
-        "day": "Wednesday, 30 December 2026",
+        "day": "Wed, 30 Dec 2026",
         "week": "28 Dec 2026\u2009–\u20093 Jan 2027",
     }
     assert Period.read("week", "2026-12-02", "UTC", NOW).name == "30 Nov\u2009–\u20096 Dec 2026"

@@ -99,7 +99,7 @@ def test_what_needs_attention_looks_right_in_the_overview_and_on_its_own_screen(
     person.open(f"/developers/webhooks/{hook_id}")
     looks.at("disabled webhook", "Your server answered 410")
     person.open("/pages")
-    looks.at("pages", "Not connected")
+    looks.at("pages", "Not connected", "X refused a post:", "Post refused")
     person.open("/posts?tab=attention")
     looks.at("posts that need attention", "Nobody wants this", "Waits for a word")
     assert looks.found == {}
@@ -123,14 +123,14 @@ def log_in(person: Any, who: dict[str, Any], button: str) -> None:
 def test_each_step_of_connecting_a_page_looks_right(person: Any, looks: Looks, simulator: Simulator) -> None:
     window = person.window
     connect(person, "LN")
-    looks.at("before the login", "Go on to LinkedIn")
+    looks.at("before the login", "Continue to LinkedIn")
     window.press("main a[href*='/pages/linked']")
     looks.at("during the login", "LinkedIn has not told yet what you allow")
     connect(person, "LN")
     log_in(person, simulator.person("LN"), "button[name=sim_allow]")
     window.press("button[value=give]")
     until(lambda: "/pages/linked?" in window.url, 20, "the login leads back")
-    looks.at("choice of accounts", "What LinkedIn offers")
+    looks.at("choice of accounts", "Choose the LinkedIn accounts to connect to")
     window.run("for (const it of document.querySelectorAll('[name=account_id]')) it.checked = false")
     window.press("main form button")
     looks.at("nothing chosen", "Choose at least one.")
@@ -148,14 +148,14 @@ def test_a_new_token_and_a_post_that_some_pages_refuse_look_right(person: Any, l
     window.type("#token-name", "For the till")
     window.click("input[name=scope][value='read:posts']")
     window.press("form[action$='/tokens'] button")
-    looks.at("secret of a token", "it is shown only this once")
+    looks.at("secret of a token", "This is the only time the token “For the till” is shown. Copy it now.")
     person.open("/compose")
     for platform in ("FB", "IG"):
         window.click(f"input[name=page_id][value={person.account.page_id(platform)}]")
     window.type("#message", "Without a photo")
     until(lambda: window.has("#ready button"), 20, "one page is ready")
     window.press("#ready button")
-    looks.at("sent with a refusal", "1 page done, 1 refused")
+    looks.at("sent with a refusal", "Published on Facebook. Not published on Instagram.")
     assert looks.found == {}
 
 

@@ -31,9 +31,10 @@ def test_a_held_post_says_why_and_goes_out_at_its_time_once_it_is_released(
     person.open("/posts?tab=attention")
     assert "Waits for a word" in window.text("#posts")
     window.press("#posts .row a")
-    assert "The token that made it was revoked. Release it if it shall go out, or cancel it." in window.text(
-        "main"
-    )
+    told = window.text("main")
+    assert "This post is on hold because the API token that created it was revoked." in told
+    assert "Release it to publish it" in told
+    assert "as planned, or cancel it." in told
     before = api.get(f"/posts/{post_id}")["post"]["scheduled_at"]
     window.press("form[action$=release] button")
     assert "The post is released." in window.text("[role=status]")
