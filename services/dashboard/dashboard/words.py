@@ -1,5 +1,6 @@
 """The words that the screens show for the codes and fields of the API. Pure."""
 
+import json
 import re
 from collections.abc import Callable, Iterable
 
@@ -361,6 +362,14 @@ def length_of(seconds: float) -> str:
 def took(seconds: float) -> str:
     """Returns how long something took: `55 ms`, `1.2 s`, `130 s`. A line never breaks before the unit."""
     return f"{round(1000 * seconds)}\xa0ms" if seconds < 1 else f"{seconds:.3g}\xa0s"
+
+
+def indented(body: str) -> str:
+    """Returns JSON with each member on a line of its own; a text that is not JSON as it is."""
+    try:
+        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+    except ValueError:
+        return body
 
 
 def initials(name: str) -> str:

@@ -115,8 +115,11 @@ def change_webhook(webhook_id: str, action: str) -> Answer:
 
 @screens.get("/webhooks/<webhook_id>/deliveries/<delivery_id>")
 def delivery(webhook_id: str, delivery_id: str) -> str:
-    found = api.reader().get_delivery(webhook_id, delivery_id)
-    return render_template("delivery.html", delivery=found, webhook_id=webhook_id)
+    client = api.reader()
+    hook, found = api.together(
+        lambda: client.get_webhook(webhook_id), lambda: client.get_delivery(webhook_id, delivery_id)
+    )
+    return render_template("delivery.html", delivery=found, hook=hook)
 
 
 @screens.post("/webhooks/<webhook_id>/deliveries/<delivery_id>/replay")

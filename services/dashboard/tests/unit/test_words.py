@@ -72,6 +72,13 @@ def test_an_error_of_several_fields_says_all() -> None:
     assert words.said(InvalidRequest(400, body)) == "one. two."
 
 
+def test_json_is_indented_and_other_text_stays_as_it_is() -> None:
+    assert words.indented('{"event":"post.published","data":{"name":"Bäckerei"}}') == (
+        '{\n  "event": "post.published",\n  "data": {\n    "name": "Bäckerei"\n  }\n}'
+    )
+    assert words.indented("no {JSON") == "no {JSON"
+
+
 def test_figures_read_well() -> None:
     assert [words.count(it, "post", "posts") for it in (0, 1, 2000)] == ["0 posts", "1 post", "2,000 posts"]
     assert [words.size(it) for it in (1, 12, 31_514, 298_000, 2**20, 5 * 2**30)] == [
