@@ -58,8 +58,8 @@ def test_the_log_tells_a_browsers_requests_from_a_tokens(busy: Any) -> None:
         busy.open(f"/developers/requests{query}")
         return str(busy.window.text("#log .list"))
 
-    until(lambda: "In a browser" in told("?people=yes"), 30, "the dashboard's own requests are written")
-    assert "In a browser" not in told()
+    until(lambda: "Dashboard" in told("?people=yes"), 30, "the dashboard's own requests are written")
+    assert "Dashboard" not in told()
 
 
 def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_they_begin_anew(

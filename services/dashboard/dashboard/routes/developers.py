@@ -221,7 +221,10 @@ def _shown(problem: str = "") -> str:
     return render_template(
         "developers.html", hooks=hooks.webhooks, hooks_after=hooks.next_cursor,
         brands=list(brands.values()), problem=problem,
-        tokens=[it for it in tokens.tokens if work is None or it.on_behalf_of_brand_id == work.brand_id],
+        tokens=sorted(
+            (it for it in tokens.tokens if work is None or it.on_behalf_of_brand_id == work.brand_id),
+            key=lambda it: it.revoked_at is not None,
+        ),
         after=tokens.next_cursor, is_first="after" not in asked, is_first_hook="hooks_after" not in asked,
         names={it.id: it.name for it in brands.values()},
         scopes={scope: text for scope, text in words.SCOPES.items() if work is None or work.may(scope)},
