@@ -66,7 +66,6 @@ def _add_words(app: Flask, config: Config) -> None:
         cut=words.cut,
         length_of=words.length_of,
         initials=words.initials,
-        indented=words.indented,
         breakable=words.breakable,
     )
     app.jinja_env.globals.update(

@@ -1,6 +1,5 @@
 """The words that the screens show for the codes and fields of the API. Pure."""
 
-import json
 import re
 from collections.abc import Callable, Iterable
 
@@ -131,7 +130,7 @@ RIGHTS = (
     ("Make texts, images and videos, which costs the owner's credits", "write:ai", ("owner", "full")),
     ("See the limits and credits of the account", "read:account", ("owner", "full")),
     ("Make webhooks, and tokens of their own for this brand", "manage:webhooks", ("owner", "full")),
-    ("Invite and remove people, see the audit log", "manage:brands", ("owner",)),
+    ("Invite and remove people, see the activity", "manage:brands", ("owner",)),
     ("Change, archive and restore the brand", "manage:brands", ("owner",)),
 )  # fmt: skip
 #: Code of a refusal → the same in words for people: the API's own are for developers, who have tokens.
@@ -189,7 +188,7 @@ _AUDITED = {
     "posts.released": "released {posts} of {person}",
     "posts.cancelled": "cancelled {posts} of {person}",
     "webhooks.disabled": "disabled {webhooks} of {person}",
-    "post.brought_due": "let a scheduled post on {page} go out at once",
+    "post.brought_due": "sent a scheduled post on {page} ahead of its time",
 }
 #: Why Posthaste held posts or disabled webhooks by itself.
 _CAUSES = {
@@ -313,6 +312,11 @@ def beside(field: str | None) -> str:
     return next((of for of, names in _BESIDE.items() if name in names), "settings" if name else "")
 
 
+def with_code(message: str) -> str:
+    """Returns a platform's own error with the code at its end named as such: `Try later. (error 2)`."""
+    return re.sub(r" \(([^()\s]+)\)$", r" (error \1)", message)
+
+
 def fields_of(error: ApiError) -> list[FieldError]:
     """Returns the messages of an error by field; if it names no fields, its own message."""
     return list(error.fields) or [FieldError("", _DENIED.get(error.code, error.message))]
@@ -362,14 +366,6 @@ def length_of(seconds: float) -> str:
 def took(seconds: float) -> str:
     """Returns how long something took: `55 ms`, `1.2 s`, `130 s`. A line never breaks before the unit."""
     return f"{round(1000 * seconds)}\xa0ms" if seconds < 1 else f"{seconds:.3g}\xa0s"
-
-
-def indented(body: str) -> str:
-    """Returns JSON with each member on a line of its own; a text that is not JSON as it is."""
-    try:
-        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
-    except ValueError:
-        return body
 
 
 def initials(name: str) -> str:

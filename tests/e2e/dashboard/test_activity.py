@@ -121,7 +121,7 @@ def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any, operator: Ope
     assert "−1" in window.text("main")
     busy.open("/activity/audit")
     told = window.text("main")
-    assert f"Support let a scheduled post on {account.pages['FB']['name']} go out at once." in told
+    assert f"Support sent a scheduled post on {account.pages['FB']['name']} ahead of its time." in told
     assert re.search(r"Support gave \S+@\S+ limited access to the brand\.", told)
     assert not re.search(r"\b(pag|pst|usr)_|\w\.\w+_", told)
     window.press("main a[href*='/posts/']")

@@ -137,7 +137,7 @@ def test_while_a_platform_is_slow_the_page_says_at_once_that_it_waits_and_sends_
     simulator.comment("FB", posts[0]["id"], "Is there tea?")
     simulator.fault("slow", page, operation="comments", seconds=2.0)
     person.open("/comments")
-    assert "Asking Facebook for the comments" in window.text(".threads")
+    assert "Loading comments from Facebook" in window.text(".threads")
     until(lambda: window.has(".conversations textarea"), 60, "the comment is there")
     simulator.fault("slow", page, operation="reply", seconds=3.0)
     window.type(".conversations textarea", "Three kinds of it.")

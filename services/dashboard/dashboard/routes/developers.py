@@ -2,6 +2,7 @@
 once.
 """
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -119,7 +120,15 @@ def delivery(webhook_id: str, delivery_id: str) -> str:
     hook, found = api.together(
         lambda: client.get_webhook(webhook_id), lambda: client.get_delivery(webhook_id, delivery_id)
     )
-    return render_template("delivery.html", delivery=found, hook=hook)
+    return render_template("delivery.html", delivery=found, hook=hook, body=indented(found.body))
+
+
+def indented(body: str) -> str:
+    """Returns JSON with each member on a line of its own; a text that is not JSON as it is."""
+    try:
+        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+    except ValueError:
+        return body
 
 
 @screens.post("/webhooks/<webhook_id>/deliveries/<delivery_id>/replay")

@@ -134,7 +134,7 @@ def test_while_comments_take_half_of_the_threads_the_next_ask_again_and_other_sc
     assert f'hx-get="{address.replace("&", "&amp;")}"' in part.text
     assert "load delay:2s" in part.text
     part = browser.get(address, headers={"HX-Request": "true"})
-    assert "Asking" not in part.text
+    assert "Loading comments" not in part.text
 
 
 @pytest.mark.parametrize(
