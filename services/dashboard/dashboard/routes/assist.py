@@ -134,7 +134,7 @@ def _ask(call: Any) -> tuple[str, int]:
     except NoAnswer:
         return _made(problem="No answer came. Press again: it is made and paid only once."), 503
     except PosthasteError:
-        return _made(problem="Posthaste does not answer. Nothing was made; try again in a moment."), 503
+        return _made(problem="Posthaste is not responding. Nothing was made; try again in a moment."), 503
 
 
 def _made(**result: Any) -> str:
