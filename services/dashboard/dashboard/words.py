@@ -112,7 +112,7 @@ SCOPES = {
     "read:media": "See files",
     "write:media": "Upload and delete files",
     "write:pages": "Connect and unlink pages",
-    "write:ai": "Make images, videos and captions, which costs credits",
+    "write:ai": "Create images, videos and captions (uses credits)",
     "manage:webhooks": "Manage webhooks",
     "manage:brands": "Manage brands and the people who work on them",
     "manage:tokens": "Manage tokens",
@@ -127,9 +127,9 @@ RIGHTS = (
     ("Answer comments", "write:comments", ("owner", "full", "limited")),
     ("Upload and delete files", "write:media", ("owner", "full", "limited")),
     ("Connect and unlink pages", "write:pages", ("owner", "full")),
-    ("Make texts, images and videos, which costs the owner's credits", "write:ai", ("owner", "full")),
+    ("Create with AI (uses the owner's credits)", "write:ai", ("owner", "full")),
     ("See the limits and credits of the account", "read:account", ("owner", "full")),
-    ("Make webhooks, and tokens of their own for this brand", "manage:webhooks", ("owner", "full")),
+    ("Create webhooks and API tokens for this brand", "manage:webhooks", ("owner", "full")),
     ("Invite and remove people, see the activity", "manage:brands", ("owner",)),
     ("Change, archive and restore the brand", "manage:brands", ("owner",)),
 )  # fmt: skip
@@ -149,8 +149,8 @@ EVENTS = {
     "page.connect.refused": "A page could not be connected",
     "account.quota.warning": "80 % of a monthly limit are used",
     "account.credits.adjusted": "AI credits were changed",
-    "ai.job.completed": "An image or video is made",
-    "ai.job.failed": "An image or video could not be made",
+    "ai.job.completed": "An image or video was created",
+    "ai.job.failed": "An image or video could not be created",
     "webhooks.disabled": "Webhooks were disabled",
 }
 #: What changed the AI credits.

@@ -149,7 +149,7 @@ def begin_a_film(person: Any) -> None:
     window.run("document.querySelector('#ai_film').closest('details').open = true")
     window.type("#ai_film", "A baker lifts a loaf out of the oven, at dawn")
     window.run("const it = document.querySelector('button[hx-post$=film]'); it.scrollIntoView(); it.click()")
-    until(lambda: "is being made" in window.text(".ai"), 20, "it is being made")
+    until(lambda: "is being created" in window.text(".ai"), 20, "it is being made")
 
 
 def write(person: Any) -> None:
