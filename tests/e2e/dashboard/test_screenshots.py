@@ -58,8 +58,6 @@ TEXTS = (
     ("TW", 12, 12, "Twelve kinds of cookies. We counted by eating."),
     ("FB", 15, 16, "A year in numbers: 61,000 rolls, nine bakers, no alarm slept through."),
 )
-
-
 COMMENTS = (
     ("Vera Visitor", "Do you still have the rye with caraway?"),
     ("Tom Baker", "The best cinnamon buns in town. When do you open on Sundays?"),
@@ -217,8 +215,6 @@ DONE_FIRST: dict[str, Callable[[Any], None]] = {
     "sent": send,
     "link-ended": send_password,
 }
-
-
 #: Screen that waits or fails → what its picture shows, where others are photographed once they are complete.
 SHOWN_STATE = {
     "comments-loading": ".threads .with-script",
