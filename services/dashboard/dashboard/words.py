@@ -269,7 +269,10 @@ def cause(entry: AuditEntry) -> str:
     """
     if entry.details.get("kept"):
         return "Scheduled posts and webhooks stay as they were."
-    return _CAUSES.get(entry.details.get("reason", ""), "")
+    reason = entry.details.get("reason", "")
+    if entry.action == "post.brought_due" and reason:
+        return f"Reason: {reason}"
+    return _CAUSES.get(reason, "")
 
 
 def cut(text: str, platform: str) -> tuple[str, str]:

@@ -114,7 +114,7 @@ def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> No
 def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any, operator: Operator) -> None:
     window, account = busy.window, busy.account
     post = schedule(account, message="Sooner")
-    operator("post", "due", post["id"])
+    operator("post", "due", post["id"], "--reason", "You asked us to")
     busy.open("/usage/credits")
     assert re.search(r"Plan credits, [A-Z]\w+ 20\d\d", window.text("main"))
     assert "Used: caption" in window.text("main")
@@ -122,6 +122,7 @@ def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any, operator: Ope
     busy.open("/activity/audit")
     told = window.text("main")
     assert f"Support sent a scheduled post on {account.pages['FB']['name']} ahead of its time." in told
+    assert "Reason: You asked us to" in told
     assert re.search(r"Support gave \S+@\S+ limited access to the brand\.", told)
     assert not re.search(r"\b(pag|pst|usr)_|\w\.\w+_", told)
     window.press("main a[href*='/posts/']")

@@ -116,7 +116,7 @@ def filled(
         body = {"page_id": person.account.page_id("FB"), "media_ids": [bread], "scheduled_at": at.isoformat()}
         api.post("/posts/schedule", body | {"message": "Bread of the day, as long as there is some."})
     simulator.fault("reject", person.account.pages["TW"], operation="publish")
-    operator("post", "due", person.post_id)
+    operator("post", "due", person.post_id, "--reason", "You asked us by email to send it early.")
     until(lambda: api.get(f"/posts/{person.post_id}")["post"]["status"] == "failed", 30, "one fails")
     return person
 

@@ -64,6 +64,12 @@ def test_an_entry_of_the_audit_log_is_a_sentence(noted: AuditEntry, shown: str) 
     assert unescape(re.sub("</?bdi>", "", markup)) == shown
 
 
+def test_an_operators_reason_is_shown_as_written_and_a_reason_of_posthaste_in_words() -> None:
+    assert words.cause(entry("post.brought_due", page_id="pag_1", reason="Ada asked")) == "Reason: Ada asked"
+    assert words.cause(entry("post.brought_due", page_id="pag_1")) == ""
+    assert words.cause(entry("posts.held", reason="token_revoked")) == "The token that made them was revoked."
+
+
 def test_an_error_of_several_fields_says_all() -> None:
     body = {
         "code": "VALIDATION_ERROR",
