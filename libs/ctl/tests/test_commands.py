@@ -215,6 +215,13 @@ def test_post_due_is_noted_in_the_brands_audit_log(line: Any) -> None:
     assert (method, noted.brand_id, noted.action, noted.subject_id) == (
         "record_audit", "brd_1", "post.brought_due", "pst_1",
     )  # fmt: skip
+    assert "reason" not in noted.details
+
+
+def test_the_reason_of_a_post_due_is_noted_too(line: Any) -> None:
+    line.bus.answers |= {"get_scheduled_post": POST, "bring_post_due": POST, "record_audit": None}
+    line.json("post", "due", "pst_1", "--reason", "Ada asked for it")
+    assert line.bus.calls[1][2].details["reason"] == "Ada asked for it"
 
 
 def test_page_link_without_a_simulator_says_so(line: Any) -> None:

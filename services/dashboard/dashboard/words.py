@@ -114,7 +114,7 @@ SCOPES = {
     "read:media": "See files",
     "write:media": "Upload and delete files",
     "write:pages": "Connect and unlink pages",
-    "write:ai": "Make images, videos and captions, which costs credits",
+    "write:ai": "Create images, videos and captions (uses credits)",
     "manage:webhooks": "Manage webhooks",
     "manage:brands": "Manage brands and the people who work on them",
     "manage:tokens": "Manage tokens",
@@ -129,10 +129,10 @@ RIGHTS = (
     ("Answer comments", "write:comments", ("owner", "full", "limited")),
     ("Upload and delete files", "write:media", ("owner", "full", "limited")),
     ("Connect and unlink pages", "write:pages", ("owner", "full")),
-    ("Make texts, images and videos, which costs the owner's credits", "write:ai", ("owner", "full")),
+    ("Create with AI (uses the owner's credits)", "write:ai", ("owner", "full")),
     ("See the limits and credits of the account", "read:account", ("owner", "full")),
-    ("Make webhooks, and tokens of their own for this brand", "manage:webhooks", ("owner", "full")),
-    ("Invite and remove people, see the audit log", "manage:brands", ("owner",)),
+    ("Create webhooks and API tokens for this brand", "manage:webhooks", ("owner", "full")),
+    ("Invite and remove people, see the activity", "manage:brands", ("owner",)),
     ("Change, archive and restore the brand", "manage:brands", ("owner",)),
 )  # fmt: skip
 #: Code of a refusal → the same in words for people: the API's own are for developers, who have tokens.
@@ -151,8 +151,8 @@ EVENTS = {
     "page.connect.refused": "A page could not be connected",
     "account.quota.warning": "80 % of a monthly limit are used",
     "account.credits.adjusted": "AI credits were changed",
-    "ai.job.completed": "An image or video is made",
-    "ai.job.failed": "An image or video could not be made",
+    "ai.job.completed": "An image or video was created",
+    "ai.job.failed": "An image or video could not be created",
     "webhooks.disabled": "Webhooks were disabled",
 }
 #: What changed the AI credits.
@@ -190,7 +190,7 @@ _AUDITED = {
     "posts.released": "released {posts} of {person}",
     "posts.cancelled": "cancelled {posts} of {person}",
     "webhooks.disabled": "disabled {webhooks} of {person}",
-    "post.brought_due": "let a scheduled post on {page} go out at once",
+    "post.brought_due": "sent a scheduled post on {page} ahead of its time",
 }
 #: Why Posthaste held posts or disabled webhooks by itself.
 _CAUSES = {
@@ -271,7 +271,10 @@ def cause(entry: AuditEntry) -> str:
     """
     if entry.details.get("kept"):
         return "Scheduled posts and webhooks stay as they were."
-    return _CAUSES.get(entry.details.get("reason", ""), "")
+    reason = entry.details.get("reason", "")
+    if entry.action == "post.brought_due" and reason:
+        return f"Reason: {reason}"
+    return _CAUSES.get(reason, "")
 
 
 def cut(text: str, platform: str) -> tuple[str, str]:
@@ -312,6 +315,11 @@ def beside(field: str | None) -> str:
     """Returns the field of the composer that a finding of the API is about; empty for a finding about no field."""
     name = (field or "").partition("[")[0].partition(".")[0]
     return next((of for of, names in _BESIDE.items() if name in names), "settings" if name else "")
+
+
+def with_code(message: str) -> str:
+    """Returns a platform's own error with the code at its end named as such: `Try later. (error 2)`."""
+    return re.sub(r" \(([^()\s]+)\)$", r" (error \1)", message)
 
 
 def fields_of(error: ApiError) -> list[FieldError]:

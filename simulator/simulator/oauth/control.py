@@ -14,8 +14,8 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.post("/persons")
     def add_person() -> tuple[Response, int]:
-        """Takes {platform, accounts, business_pages, denies, withholds} and adds a person. People of Facebook can also
-        log in to Instagram.
+        """Takes {platform, accounts, business_pages, name, denies, withholds} and adds a person. People of Facebook can
+        also log in to Instagram.
         """
         body = request.get_json(force=True, silent=True) or {}
         platform = "FB" if body.get("platform") == "IG" else str(body.get("platform"))
@@ -23,6 +23,7 @@ def blueprint(sim: Simulation) -> Blueprint:
             platform,
             int(body.get("accounts", 1)),
             int(body.get("business_pages", 0)),
+            str(body.get("name") or ""),
             denies=bool(body.get("denies")),
             withholds=tuple(map(str, body.get("withholds") or ())),
         )

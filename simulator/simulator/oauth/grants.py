@@ -79,11 +79,12 @@ class Grants:
         self.refreshed: Counter[str] = Counter()
         self.revoked: list[str] = []
 
-    def person(self, platform: str, count: int = 1, business: int = 0, **more: Any) -> Person:
+    def person(self, platform: str, count: int = 1, business: int = 0, name: str = "", **more: Any) -> Person:
         """Adds a person with `count` pages (on LinkedIn: a profile and `count` company pages), and `business` more
-        that are reached through a business portfolio. `more`: further fields of Person.
+        that are reached through a business portfolio. Without `name`, the person gets a name of its own. `more`:
+        further fields of Person.
         """
-        person_id, name = f"1221{secrets.randbelow(10**11):011d}", f"Sam {secrets.token_hex(2)}"
+        person_id, name = f"1221{secrets.randbelow(10**11):011d}", name or f"Sam {secrets.token_hex(2)}"
         made = [self._accounts.issue(platform) for _ in range(count)]
         if platform == "LN":
             made.insert(0, Account("LN", f"urn:li:person:{secrets.token_urlsafe(8)}", name, "sam"))

@@ -58,8 +58,8 @@ def test_the_log_tells_a_browsers_requests_from_a_tokens(busy: Any) -> None:
         busy.open(f"/developers/requests{query}")
         return str(busy.window.text("#log .list"))
 
-    until(lambda: "In a browser" in told("?people=yes"), 30, "the dashboard's own requests are written")
-    assert "In a browser" not in told()
+    until(lambda: "Dashboard" in told("?people=yes"), 30, "the dashboard's own requests are written")
+    assert "Dashboard" not in told()
 
 
 def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_they_begin_anew(
@@ -114,14 +114,15 @@ def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> No
 def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any, operator: Operator) -> None:
     window, account = busy.window, busy.account
     post = schedule(account, message="Sooner")
-    operator("post", "due", post["id"])
+    operator("post", "due", post["id"], "--reason", "You asked us to")
     busy.open("/usage/credits")
     assert re.search(r"Plan credits, [A-Z]\w+ 20\d\d", window.text("main"))
     assert "Used: caption" in window.text("main")
     assert "−1" in window.text("main")
     busy.open("/activity/audit")
     told = window.text("main")
-    assert f"Support let a scheduled post on {account.pages['FB']['name']} go out at once." in told
+    assert f"Support sent a scheduled post on {account.pages['FB']['name']} ahead of its time." in told
+    assert "Reason: You asked us to" in told
     assert re.search(r"Support gave \S+@\S+ limited access to the brand\.", told)
     assert not re.search(r"\b(pag|pst|usr)_|\w\.\w+_", told)
     window.press("main a[href*='/posts/']")

@@ -50,7 +50,7 @@ def test_while_a_service_is_away_each_screen_is_shown_or_says_so_and_comes_back(
     assert 503 in statuses.values() or service == "quota"  # the gateway admits calls for a while without it
     for screen, answer in found.items():
         if answer.status_code == 503:
-            assert "Posthaste does not answer" in answer.text, screen
+            assert "Posthaste is not responding" in answer.text, screen
             assert answer.headers["Refresh"] == "5", screen
     stack.await_ready(60)
     until(lambda: {it.status_code for it in visitor.open_all().values()} == {200}, 60, "all screens are back")
@@ -75,7 +75,7 @@ def test_without_the_api_a_screen_comes_back_by_itself_and_a_form_is_sent_again(
     assert names.count("Night Market") == 1
     with stack.held_down("gateway"):
         person.open("/posts")
-        assert window.text("h1") == "Posthaste does not answer"
+        assert window.text("h1") == "Posthaste is not responding"
         assert findings(window) == []
     until(
         lambda: window.run("return document.querySelector('h1')?.innerText") == "Posts", 60, "it loads again"
@@ -137,7 +137,7 @@ def test_while_a_platform_is_slow_the_page_says_at_once_that_it_waits_and_sends_
     simulator.comment("FB", posts[0]["id"], "Is there tea?")
     simulator.fault("slow", page, operation="comments", seconds=2.0)
     person.open("/comments")
-    assert "Asking Facebook for the comments" in window.text(".threads")
+    assert "Loading comments from Facebook" in window.text(".threads")
     until(lambda: window.has(".conversations textarea"), 60, "the comment is there")
     simulator.fault("slow", page, operation="reply", seconds=3.0)
     window.type(".conversations textarea", "Three kinds of it.")

@@ -220,7 +220,7 @@ def test_the_inbox_looks_right(asked: Any) -> None:
 
 def test_without_comments_the_inbox_says_what_comes_here(person: Any) -> None:
     person.open("/comments")
-    assert "What visitors write below your posts comes here" in person.window.text("#inbox")
+    assert "Comments on your posts appear here" in person.window.text("#inbox")
     assert findings(person.window) == []
 
 

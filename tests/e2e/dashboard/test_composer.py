@@ -239,7 +239,7 @@ def test_a_preview_folds_a_long_text_where_its_platform_does(writer: Any) -> Non
     window.type("#message", "Rye bread with caraway. " * 10 + "The end")
     shows(writer, "#previews .FB", "The end")
     assert "The end" not in window.text("#previews .IG .text")
-    assert "Add a photo" in window.text("#previews .IG")
+    assert "No photo or video yet" in window.text("#previews .IG")
     window.click("#previews .IG summary")
     assert "The end" in window.text("#previews .IG .text")
 
@@ -292,7 +292,7 @@ def test_a_film_is_made_while_the_page_is_left_and_taken_into_the_post(
     shows(writer, ".ai", "Say what the video shows.")
     window.type("#ai_film", "A market stall at dawn")
     window.click("button[hx-post$=film]")
-    shows(writer, ".ai", "is being made")
+    shows(writer, ".ai", "is being created")
     assert findings(window) == []
     until(lambda: window.has("[data-use=file]"), 120, "the film is there")
     assert findings(window) == []

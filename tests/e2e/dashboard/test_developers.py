@@ -7,7 +7,7 @@ from typing import Any
 import requests
 from e2e_kit.api import Api
 from e2e_kit.operator import Accounts
-from e2e_kit.receiver import Receiver
+from e2e_kit.receiver import Answer, Receiver
 from e2e_kit.waiting import HEARD_SECONDS, until
 
 
@@ -161,3 +161,28 @@ def test_a_webhook_is_tested_looked_at_replayed_rotated_and_deleted(person: Any,
     window.press("form[action$=delete] button")
     assert "The webhook is deleted" in window.text("[role=status]")
     assert person.account.api.get("/webhooks")["webhooks"] == []
+
+
+def test_a_disabled_webhook_says_why_and_that_a_delivery_is_still_sent_once(
+    person: Any, receiver: Receiver
+) -> None:
+    window, api = person.window, person.account.api
+    receiver.answers("/closed", Answer(410))
+    hook = {"name": "The old till", "url": receiver.url("/closed"), "events": ["post.published"]}
+    hook_id = api.post("/webhooks", hook)["id"]
+    delivery_id = api.post(f"/webhooks/{hook_id}/test", status=202)["id"]
+    until(lambda: api.get(f"/webhooks/{hook_id}")["status"] == "disabled", 30, "it is disabled")
+    page = f"/developers/webhooks/{hook_id}"
+    person.open(page)
+    assert "Disabled: your server answered 410 Gone. No events are sent" in window.text(".note.bad")
+    assert "is still sent once" in window.text(".note.bad")
+    person.open(f"{page}/deliveries/{delivery_id}")
+    assert "The old till" in window.text(".crumb")
+    assert "Answered 410 Gone after" in window.text("[aria-labelledby=attempts]")
+    assert "private network" in window.text("[aria-labelledby=attempts]")  # the receiver is on this machine
+    assert "This delivery is still sent once." in window.text("main")
+    window.press("main form.actions button")
+    receiver.await_arrivals("/closed", 2)
+    person.open(page)
+    window.press("form[action$=enable] button")
+    assert "active again" in window.text("[role=status]")

@@ -42,6 +42,8 @@ return parts.length + [...document.images].filter(it => isSeen(it) && !it.comple
 #: Name → width, scheme.
 LOOKS = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (360, "light")}
 ZONE = ZoneInfo("Europe/Berlin")
+#: Surnames of Ada, one for each test: no two accounts have the same address.
+SURNAMES = iter(("baker", "miller", "reed"))
 PAGES = {"FB": "Corner Bakery Berlin", "IG": "Corner Bakery Berlin", "TW": "Corner Bakery"}
 #: Platform, days from today, hour in Berlin, text. The first post fails.
 TEXTS = (
@@ -56,8 +58,6 @@ TEXTS = (
     ("TW", 12, 12, "Twelve kinds of cookies. We counted by eating."),
     ("FB", 15, 16, "A year in numbers: 61,000 rolls, nine bakers, no alarm slept through."),
 )
-
-
 COMMENTS = (
     ("Vera Visitor", "Do you still have the rye with caraway?"),
     ("Tom Baker", "The best cinnamon buns in town. When do you open on Sundays?"),
@@ -67,7 +67,7 @@ COMMENTS = (
 @pytest.fixture
 def stranger(stranger: Any, accounts: Accounts) -> Any:
     """Ada of the Corner Bakery, not signed in. Her account and pages have names that are fit for pictures."""
-    account = accounts.new(pages=(), email=f"ada.{secrets.token_hex(1)}@corner-bakery.example")
+    account = accounts.new(pages=(), email=f"ada.{next(SURNAMES)}@corner-bakery.example")
     for platform, name in PAGES.items():
         account.pages[platform] = accounts.page(account.brand_id, platform, name)
     accounts.sign_in(account, PASSWORD)
@@ -110,8 +110,13 @@ def filled(
         body = {"page_id": person.account.page_id(platform), "message": text, "scheduled_at": at.isoformat()}
         made = api.post("/posts/schedule", body | (media if platform == "IG" else {}))
         person.post_id = person.post_id or made["scheduled_post"]["id"]
+    bread = next(it["media_id"] for it in api.get("/media")["media"] if it["filename"] == "Bread.jpg")
+    for days in (1, 2):
+        at = (today + dt.timedelta(days=days)).replace(hour=9)
+        body = {"page_id": person.account.page_id("FB"), "media_ids": [bread], "scheduled_at": at.isoformat()}
+        api.post("/posts/schedule", body | {"message": "Bread of the day, as long as there is some."})
     simulator.fault("reject", person.account.pages["TW"], operation="publish")
-    operator("post", "due", person.post_id)
+    operator("post", "due", person.post_id, "--reason", "You asked us by email to send it early.")
     until(lambda: api.get(f"/posts/{person.post_id}")["post"]["status"] == "failed", 30, "one fails")
     return person
 
@@ -149,7 +154,7 @@ def begin_a_film(person: Any) -> None:
     window.run("document.querySelector('#ai_film').closest('details').open = true")
     window.type("#ai_film", "A baker lifts a loaf out of the oven, at dawn")
     window.run("const it = document.querySelector('button[hx-post$=film]'); it.scrollIntoView(); it.click()")
-    until(lambda: "is being made" in window.text(".ai"), 20, "it is being made")
+    until(lambda: "is being created" in window.text(".ai"), 20, "it is being made")
 
 
 def write(person: Any) -> None:
@@ -210,8 +215,6 @@ DONE_FIRST: dict[str, Callable[[Any], None]] = {
     "sent": send,
     "link-ended": send_password,
 }
-
-
 #: Screen that waits or fails → what its picture shows, where others are photographed once they are complete.
 SHOWN_STATE = {
     "comments-loading": ".threads .with-script",
@@ -254,10 +257,6 @@ def test_each_screen_is_photographed(
     person, window, made = filled, filled.window, tmp_path / "made.png"
     api = person.account.api
     file = next(it for it in api.get("/media")["media"] if it["filename"] == "Bread.jpg")
-    for day in (1, 2):
-        at = (dt.datetime.now(dt.UTC) + dt.timedelta(days=day, hours=9)).isoformat()
-        body = {"page_id": person.account.page_id("FB"), "media_ids": [file["media_id"]], "scheduled_at": at}
-        api.post("/posts/schedule", body | {"message": "Bread of the day, as long as there is some."})
     request_id = next(it for it in api.get("/logs")["entries"] if it["path"] == "/posts/publish")[
         "request_id"
     ]
@@ -268,7 +267,7 @@ def test_each_screen_is_photographed(
             receiver.answers("/till", Answer(status, b"" if status == 204 else b"out of paper"))
             api.post(f"/webhooks/{hook_id}/test", status=202)
             receiver.await_arrivals("/till", 1 if status == 204 else 2)
-    owner = accounts.new(pages=(), firstname="Kim")
+    owner = accounts.new(pages=(), firstname="Kim", email="kim@harbour-coffee.example")
     owner.brand_id = accounts.brand(owner.user_id, "Harbour Coffee")["id"]
     owner.pages["FB"] = accounts.page(owner.brand_id, "FB", "Harbour Coffee")
     schedule(owner, message="Chestnuts, hot, from six o'clock on.")
@@ -316,7 +315,7 @@ def test_screens_that_are_seldom_seen_are_photographed(
 ) -> None:
     person, window, made = filled, filled.window, tmp_path / "made.png"
     api, brand_id = person.account.api, person.account.brand_id
-    person.of_linkedin = simulator.person("LN")["person_id"]
+    person.of_linkedin = simulator.person("LN", name="Sam Baker")["person_id"]
     lost = accounts.token(person.account.user_id)
     at = (dt.datetime.now(ZONE) + dt.timedelta(days=2)).replace(hour=15, minute=0, second=0, microsecond=0)
     body = {
@@ -347,7 +346,7 @@ def test_screens_that_are_seldom_seen_are_photographed(
     }
     photograph(person, screens, made)
     session = Api(api.base_url, window.cookies()["posthaste_session"])
-    guest = f"grace.{secrets.token_hex(1)}@corner-bakery.example"
+    guest = "grace@corner-bakery.example"
     session.post(f"/brands/{brand_id}/invitations", {"email": guest, "role": "limited"})
     link = operator("collaborator", "invitation-link", "--brand", brand_id, "--email", guest)["link"]
     window.forget()

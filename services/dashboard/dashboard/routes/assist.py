@@ -16,14 +16,14 @@ _WORDS = 40
 _NEWEST_JOBS = 10
 #: The shapes that the API takes, in words.
 SHAPES = {
-    "1:1": "Square",
-    "4:3": "Landscape",
-    "3:4": "Portrait",
-    "16:9": "Wide",
-    "9:16": "Tall, for stories and reels",
+    "1:1": "Square (1:1)",
+    "4:3": "Landscape (4:3)",
+    "3:4": "Portrait (3:4)",
+    "16:9": "Wide (16:9)",
+    "9:16": "Tall (9:16), for stories and reels",
 }
 #: The shapes of films.
-FILM_SHAPES = {"16:9": "Wide", "9:16": "Tall, for stories and reels"}
+FILM_SHAPES = {it: SHAPES[it] for it in ("16:9", "9:16")}
 
 
 @screens.get("")
@@ -110,7 +110,7 @@ def job_of(job_id: str) -> str:
         return _under_way(found.job, found.credits.remaining)
     if found.media is None:
         kind = "video" if found.job.media_type == "video" else "image"
-        problem = found.job.error or f"The {kind} could not be made."
+        problem = found.job.error or f"The {kind} could not be created."
         return _made(problem=f"{problem} Its credits are returned.")
     return _made(file=found.media, left=found.credits.remaining)
 
@@ -134,7 +134,7 @@ def _ask(call: Any) -> tuple[str, int]:
     except NoAnswer:
         return _made(problem="No answer came. Press again: it is made and paid only once."), 503
     except PosthasteError:
-        return _made(problem="Posthaste does not answer. Nothing was made; try again in a moment."), 503
+        return _made(problem="Posthaste is not responding. Nothing was made; try again in a moment."), 503
 
 
 def _made(**result: Any) -> str:

@@ -143,7 +143,7 @@ def move() -> str | tuple[str, int]:
     except PosthasteError:
         if not is_part:
             raise
-        problem, status = "Posthaste does not answer. Load the page again to see where the post is.", 503
+        problem, status = "Posthaste is not responding. Load the page again to see where the post is.", 503
     else:
         if not is_part:
             return render_template("calendar_move.html", post=moved, zone=zone, undo=undo)

@@ -106,7 +106,7 @@ def reply(post_id: str) -> Answer:
         status = error.status
     except PosthasteError as error:
         status = 503
-        problem = "Posthaste does not answer. Your answer is kept here: send it again in a moment."
+        problem = "Posthaste is not responding. Your answer is kept here: send it again in a moment."
         if isinstance(error, NoAnswer):
             problem = "No answer came. Send it again in a moment: it is written only once."
     return _replied(post_id, comment_id, page_id, text, problem), status
@@ -142,10 +142,10 @@ def _found(comments: CommentList | PosthasteError, platform: str, account_id: st
     if isinstance(comments, ApiError):
         said = words.said(comments)
         if platform and comments.code == "PLATFORM_ERROR":
-            said = f"{words.PLATFORMS[platform]} does not give the comments now: {said}"
+            said = f"Comments could not be loaded. {words.PLATFORMS[platform]} says: {words.with_code(said)}"
         return Found(problem=said)
     if isinstance(comments, PosthasteError):
-        return Found(problem="Posthaste does not answer. Try again in a moment.")
+        return Found(problem="Posthaste is not responding. Try again in a moment.")
     return Found(
         threads(comments.comments, account_id), after=comments.next_cursor or "",
         is_rest=bool(request.args.get("after")),

@@ -2,6 +2,7 @@
 once.
 """
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
@@ -115,8 +116,19 @@ def change_webhook(webhook_id: str, action: str) -> Answer:
 
 @screens.get("/webhooks/<webhook_id>/deliveries/<delivery_id>")
 def delivery(webhook_id: str, delivery_id: str) -> str:
-    found = api.reader().get_delivery(webhook_id, delivery_id)
-    return render_template("delivery.html", delivery=found, webhook_id=webhook_id)
+    client = api.reader()
+    hook, found = api.together(
+        lambda: client.get_webhook(webhook_id), lambda: client.get_delivery(webhook_id, delivery_id)
+    )
+    return render_template("delivery.html", delivery=found, hook=hook, body=indented(found.body))
+
+
+def indented(body: str) -> str:
+    """Returns JSON with each member on a line of its own; a text that is not JSON as it is."""
+    try:
+        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+    except ValueError:
+        return body
 
 
 @screens.post("/webhooks/<webhook_id>/deliveries/<delivery_id>/replay")
@@ -218,7 +230,10 @@ def _shown(problem: str = "") -> str:
     return render_template(
         "developers.html", hooks=hooks.webhooks, hooks_after=hooks.next_cursor,
         brands=list(brands.values()), problem=problem,
-        tokens=[it for it in tokens.tokens if work is None or it.on_behalf_of_brand_id == work.brand_id],
+        tokens=sorted(
+            (it for it in tokens.tokens if work is None or it.on_behalf_of_brand_id == work.brand_id),
+            key=lambda it: it.revoked_at is not None,
+        ),
         after=tokens.next_cursor, is_first="after" not in asked, is_first_hook="hooks_after" not in asked,
         names={it.id: it.name for it in brands.values()},
         scopes={scope: text for scope, text in words.SCOPES.items() if work is None or work.may(scope)},

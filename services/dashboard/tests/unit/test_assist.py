@@ -12,7 +12,7 @@ from dashboard.app import create_app
 from dashboard.config import Config
 
 APP = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
-IS_MADE = "is being made"
+IS_MADE = "is being created"
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_what_became_of_it_is_told_where_it_was_awaited(
     answer_with(monkeypatch, job("job_1", media_type))
     assert f"the {name} will be in the library" in look()
     answer_with(monkeypatch, job("job_1", media_type, "failed"))
-    assert f"The {name} could not be made. Its credits are returned." in look()
+    assert f"The {name} could not be created. Its credits are returned." in look()
     file = SimpleNamespace(media_id="med_1", type=media_type, url="/x", thumbnail_url=None, filename="a.jpg")
     answer_with(monkeypatch, job("job_1", media_type, "completed"), media=file)
     assert f"Use this {name}" in look()

@@ -134,7 +134,7 @@ def test_while_comments_take_half_of_the_threads_the_next_ask_again_and_other_sc
     assert f'hx-get="{address.replace("&", "&amp;")}"' in part.text
     assert "load delay:2s" in part.text
     part = browser.get(address, headers={"HX-Request": "true"})
-    assert "Asking" not in part.text
+    assert "Loading comments" not in part.text
 
 
 @pytest.mark.parametrize(
@@ -173,8 +173,8 @@ def test_every_screen_says_so_and_loads_itself_again(browser: FlaskClient, addre
     address += "?session_id=x" if address == "/pages/linked" else ""
     answer = browser.get(address)
     assert (answer.status_code, answer.headers["Refresh"]) == (503, "5")
-    assert "Posthaste does not answer" in answer.text
-    assert "loads again by itself" in answer.text
+    assert "Posthaste is not responding" in answer.text
+    assert "retries by itself" in answer.text
     part = browser.get(address, headers={"HX-Request": "true"})
     if address == "/comments/of/x" and part.status_code == 200:
         assert "Try again" in part.text
@@ -198,7 +198,7 @@ def test_a_part_says_so_beside_its_form(browser: FlaskClient, address: str) -> N
     data = {"form_token": form_token(browser), **FORM}
     answer = browser.post(address, data=data, headers={"HX-Request": "true"})
     assert answer.status_code == 503
-    assert "answer" in answer.text
+    assert "not responding" in answer.text or "No answer came" in answer.text
     assert "<html" not in answer.text
     assert ("load delay:5s" in answer.text) == (address == "/compose/check")
 
@@ -210,7 +210,7 @@ def test_a_part_says_so_beside_its_form(browser: FlaskClient, address: str) -> N
         (ApiError(404, {}), "The address is wrong"),
         (PermissionDenied(403, {}), "Ask the owner"),
         (LimitReached(429, {}), "The screen Usage shows your limits"),
-        (ServerError(503, {}), "loads again by itself"),
+        (ServerError(503, {}), "retries by itself"),
     ],
 )
 @pytest.mark.parametrize("is_part", [False, True])

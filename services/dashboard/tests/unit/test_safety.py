@@ -72,7 +72,7 @@ def test_a_form_of_our_own_page_is_taken(visitor: FlaskClient) -> None:
     token = token_in(visitor.get("/sign-in"))
     answer = visitor.post("/sign-in", data={"form_token": token, "email": "a@b.test", "password": "x"})
     assert answer.status_code == 503  # there is no API here
-    assert "Posthaste does not answer" in answer.text
+    assert "Posthaste is not responding" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_without_the_api_each_page_says_so_and_offers_to_load_again(visitor: Fla
     visitor.set_cookie("posthaste_session", "svc_session_x")
     for path in ("/", "/posts", "/posts/pst_1", "/compose", "/account"):
         page = visitor.get(path)
-        assert (page.status_code, "Load again" in page.text) == (503, True), path
+        assert (page.status_code, "Try again" in page.text) == (503, True), path
 
 
 def test_a_cookie_that_holds_no_token_is_no_sign_in(visitor: FlaskClient) -> None:
@@ -143,7 +143,7 @@ def test_a_browser_is_named_to_the_api_as_a_header_can_carry_it(
     assert agent_of(sent) == passed_on
     visitor.set_cookie("posthaste_session", "svc_session_x")
     page = visitor.get("/posts", headers={"User-Agent": sent})
-    assert (page.status_code, "Load again" in page.text) == (503, True)
+    assert (page.status_code, "Try again" in page.text) == (503, True)
 
 
 def test_no_page_is_kept_by_caches(visitor: FlaskClient) -> None:

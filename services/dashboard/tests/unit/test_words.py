@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dashboard import words
+from dashboard.routes.developers import indented
 from posthaste.errors import InvalidRequest
 from posthaste.records import AuditEntry, MediaItem
 
@@ -52,7 +53,7 @@ def entry(action: str, subject_email: str | None = None, **details: Any) -> Audi
         (entry("token.revoked", "sam@x.test", name="CI", issued_by="usr_2"), "revoked the token “CI” of sam@x.test"),
         (entry("posts.held", "sam@x.test", count=2, post_ids=["a", "b"]), "held 2 posts of sam@x.test"),
         (entry("webhooks.disabled", "sam@x.test", webhook_ids=["a"]), "disabled 1 webhook of sam@x.test"),
-        (entry("post.brought_due", page_id="pag_1"), "let a scheduled post on <Bakery> go out at once"),
+        (entry("post.brought_due", page_id="pag_1"), "sent a scheduled post on <Bakery> ahead of its time"),
         (entry("something.new"), "did: something.new"),
     ],
     ids=lambda it: it.action if isinstance(it, AuditEntry) else "",
@@ -63,6 +64,12 @@ def test_an_entry_of_the_audit_log_is_a_sentence(noted: AuditEntry, shown: str) 
     assert unescape(re.sub("</?bdi>", "", markup)) == shown
 
 
+def test_an_operators_reason_is_shown_as_written_and_a_reason_of_posthaste_in_words() -> None:
+    assert words.cause(entry("post.brought_due", page_id="pag_1", reason="Ada asked")) == "Reason: Ada asked"
+    assert words.cause(entry("post.brought_due", page_id="pag_1")) == ""
+    assert words.cause(entry("posts.held", reason="token_revoked")) == "The token that made them was revoked."
+
+
 def test_an_error_of_several_fields_says_all() -> None:
     body = {
         "code": "VALIDATION_ERROR",
@@ -70,6 +77,18 @@ def test_an_error_of_several_fields_says_all() -> None:
         "errors": [{"field": "a", "message": "a: one."}, {"field": "b", "message": "two."}],
     }
     assert words.said(InvalidRequest(400, body)) == "one. two."
+
+
+def test_the_code_of_a_platforms_error_is_named() -> None:
+    assert words.with_code("Please retry later. (2)") == "Please retry later. (error 2)"
+    assert words.with_code("No code (here) at all.") == "No code (here) at all."
+
+
+def test_json_is_indented_and_other_text_stays_as_it_is() -> None:
+    assert indented('{"event":"post.published","data":{"name":"Bäckerei"}}') == (
+        '{\n  "event": "post.published",\n  "data": {\n    "name": "Bäckerei"\n  }\n}'
+    )
+    assert indented("no {JSON") == "no {JSON"
 
 
 def test_figures_read_well() -> None:

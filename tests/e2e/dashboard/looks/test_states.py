@@ -97,7 +97,7 @@ def test_what_needs_attention_looks_right_in_the_overview_and_on_its_own_screen(
     person.open(f"/posts/{held}")
     looks.at("held post", "Why it is held")
     person.open(f"/developers/webhooks/{hook_id}")
-    looks.at("disabled webhook", "Your server answered 410")
+    looks.at("disabled webhook", "your server answered 410 Gone")
     person.open("/pages")
     looks.at("pages", "Not connected", "X refused a post:", "Post refused")
     person.open("/posts?tab=attention")
