@@ -1,6 +1,7 @@
 """Loads the test kit for every package's tests, and sets the order of the tests."""
 
 import gc
+import signal
 
 import hypothesis
 import pytest
@@ -41,6 +42,30 @@ LONGEST = (
     "interleavings",
     "machine",
 )
+
+
+class AtOnce:
+    """Names each failed test when it fails, with the first line of its reason: a run of half an hour may be ended
+    before its summary.
+    """
+
+    def __init__(self, terminal: pytest.TerminalReporter) -> None:
+        self._terminal = terminal
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            reason = str(crash.message if crash else report.longrepr or "").partition("\n")[0]
+            self._terminal.write_line(f"failed ({report.when}): {report.nodeid}: {reason[:300]}")
+
+
+@pytest.hookimpl(trylast=True)  # after the terminal's reporter is there
+def pytest_configure(config: pytest.Config) -> None:
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if terminal and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(AtOnce(terminal))
+        # A run that is ended (deploy/local/local/testing/runs.py) prints its summary, as after Ctrl-C.
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 @pytest.hookimpl(trylast=True)

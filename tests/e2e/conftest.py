@@ -3,6 +3,7 @@
 Tests marked `alone` move the clock or kill processes: no other test runs beside them on their stack (`./dev test`).
 """
 
+import itertools
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from e2e_kit import secrecy
 from e2e_kit.api import Api
-from e2e_kit.chromium import Chromium, chromium
+from e2e_kit.chromium import Browser, Chromium
 from e2e_kit.files import sample
 from e2e_kit.operator import Account, Accounts, Clock, Operator
 from e2e_kit.private import own_stack
@@ -18,7 +19,7 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 
 from local.processes.table import NotReady
-from local.servers import browser
+from local.servers import browser as installed
 
 FOLDER = Path(__file__).parent
 #: Set by `./dev test --faults` to core or full.
@@ -140,20 +141,20 @@ def mp4(stack: Stack) -> bytes:
 
 
 @pytest.fixture(scope="session")
-def running_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    """A running browser. If none is installed, the tests that need it are skipped, except in CI."""
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser. If none is installed, the tests that need it are skipped, except in CI."""
     try:
-        programs = browser.install(print)
+        programs = installed.install(print)
     except NotReady as missing:
         if os.environ.get("CI") == "true":
             raise
         pytest.skip(str(missing))
-    with chromium(programs, tmp_path_factory.mktemp("chromium")) as window:
-        yield window
+    browser = Browser(programs, (tmp_path_factory.mktemp("chromium") for _ in itertools.count()))
+    yield browser
+    browser.close()
 
 
 @pytest.fixture(scope="module")
-def window(running_browser: Chromium) -> Chromium:
+def window(browser: Browser) -> Chromium:
     """A browser window without cookies or anything else that the tests of another file left."""
-    running_browser.reset()
-    return running_browser
+    return browser.window()

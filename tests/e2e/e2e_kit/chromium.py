@@ -8,14 +8,14 @@ import datetime as dt
 import json
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import requests
 
 from e2e_kit.waiting import until
-from local.servers.browser import Browser
+from local.servers.browser import Programs
 
 _FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
@@ -64,10 +64,11 @@ _PHONES_WIDTH = 600
 
 
 class Chromium:
-    """A browser with one window."""
+    """A browser with one window. After a call that it has not answered, each further call fails at once."""
 
     def __init__(self, driver_url: str, options: dict[str, Any]) -> None:
         self._http = requests.Session()
+        self._is_lost = False
         self._url = f"{driver_url}/session"
         made = self._ask("POST", "", capabilities={"alwaysMatch": options})
         self._url += f"/{made['sessionId']}"
@@ -250,14 +251,19 @@ class Chromium:
         return found
 
     def _ask(self, method: str, path: str, **body: Any) -> Any:
+        assert not self._is_lost, "the browser has stopped answering"
         sent = body if method == "POST" else None
-        answer = self._http.request(method, self._url + path, json=sent, timeout=_TIMEOUT_SECONDS)
+        try:
+            answer = self._http.request(method, self._url + path, json=sent, timeout=_TIMEOUT_SECONDS)
+        except requests.RequestException:
+            self._is_lost = True
+            raise
         assert answer.ok, f"{method} {path} {body} → {answer.text[:1500]}"
         return answer.json()["value"]
 
 
 @contextmanager
-def chromium(browser: Browser, home: Path) -> Iterator[Chromium]:
+def chromium(browser: Programs, home: Path) -> Iterator[Chromium]:
     """Starts a browser with a new profile in `home`. Ends the browser and its driver afterwards."""
     log = home / "driver.log"
     with log.open("w") as output, subprocess.Popen(
@@ -270,6 +276,7 @@ def chromium(browser: Browser, home: Path) -> Iterator[Chromium]:
             window = Chromium(
                 f"http://127.0.0.1:{port}",
                 {
+                    "browserName": browser.name,
                     "goog:chromeOptions": {"binary": browser.program, "args": flags},
                     "goog:loggingPrefs": {"browser": "ALL"},
                 },
@@ -277,9 +284,35 @@ def chromium(browser: Browser, home: Path) -> Iterator[Chromium]:
             try:
                 yield window
             finally:
-                window.close()
+                with suppress(AssertionError, requests.RequestException):  # of a browser that crashed
+                    window.close()
         finally:
             driver.terminate()
+
+
+class Browser:
+    """A browser that many tests use, one after the other. It is started anew after a crash."""
+
+    def __init__(self, programs: Programs, homes: Iterator[Path]) -> None:
+        self._programs = programs
+        self._homes = homes
+        self._running = ExitStack()
+        self._window: Chromium | None = None
+
+    def window(self) -> Chromium:
+        """Returns a window without cookies or anything else that earlier tests left."""
+        if self._window is not None:
+            try:
+                self._window.reset()
+                return self._window
+            except (AssertionError, requests.RequestException):
+                self.close()
+        self._window = self._running.enter_context(chromium(self._programs, next(self._homes)))
+        return self._window
+
+    def close(self) -> None:
+        self._running.close()
+        self._window = None
 
 
 def _environment(home: Path) -> dict[str, str]:

@@ -116,7 +116,7 @@ def test_a_day_of_a_list_has_its_name() -> None:
 
 def test_a_month_a_week_and_a_day_have_names_in_the_language() -> None:
     names = [Period(view, AT.date(), "UTC", "fr").name for view in ("month", "week", "day")]
-    assert names == ["novembre 2026", "23–29 nov. 2026", "vendredi 27 novembre 2026"]
+    assert names == ["novembre 2026", "23–29 nov. 2026", "ven. 27 nov. 2026"]
 
 
 class Client:
