@@ -56,6 +56,7 @@ class AtOnce:
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)
             reason = str(crash.message if crash else report.longrepr or "").partition("\n")[0]
+            self._terminal.ensure_newline()
             self._terminal.write_line(f"failed ({report.when}): {report.nodeid}: {reason[:300]}")
 
 

@@ -24,7 +24,7 @@ def test_where_no_browser_can_be_installed_the_message_names_the_packages(
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(NotReady) as told:
         browser.install(ignore)
-    assert "chromium and chromium-driver" in str(told.value)
+    assert "chromium-headless-shell (or chromium) and chromium-driver" in str(told.value)
 
 
 def test_an_installation_that_brings_nothing_tells_what_apt_said(monkeypatch: pytest.MonkeyPatch) -> None:

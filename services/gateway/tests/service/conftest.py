@@ -29,13 +29,15 @@ class Gateway:
         self.process = subprocess.Popen([sys.executable, "-m", "gateway"], env=env | {"PORT": str(self.port)})
 
     def wait_ready(self) -> None:
-        deadline = time.monotonic() + 20
+        """Waits until the gateway is ready. Its port is open before it answers, so a call may go without an answer."""
+        deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             try:
                 if requests.get(f"{self.url}/readyz", timeout=5).status_code == 200:
                     return
-            except requests.ConnectionError:
-                time.sleep(0.05)
+            except (requests.ConnectionError, requests.Timeout):
+                pass
+            time.sleep(0.05)
         pytest.fail("the gateway did not become ready")
 
     def stop(self) -> int:
