@@ -52,6 +52,7 @@ class AtOnce:
     def __init__(self, terminal: pytest.TerminalReporter) -> None:
         self._terminal = terminal
 
+    @pytest.hookimpl(trylast=True)  # the summary counts it first
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             crash = getattr(report.longrepr, "reprcrash", None)

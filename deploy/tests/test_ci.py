@@ -1,9 +1,12 @@
-"""How .ci/run reports the results of its parts, and `./dev test --containers` on a machine that can run no engine."""
+"""How .ci/run reports the results of its parts, what a run says that is ended, and `./dev test --containers` on a machine
+that can run no engine.
+"""
 
 import os
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,9 +25,19 @@ trap 'kill $! 2>/dev/null; exit 143' TERM
 echo "$*"
 case "$*" in
   *--containers*) exit "$CODE" ;;
-  *--core* | lint*) exit 0 ;;
+  *--faults*) [ -z "$LASTS" ] || { sleep 60 &>/dev/null & wait; } ;;
 esac
-[ -z "$LASTS" ] || { sleep 60 &>/dev/null & wait; }
+"""
+#: A file of tests for a run that is ended.
+FAILS = """
+import time
+
+def test_breaks():
+    assert 1 + 1 == 3, "sums are wrong"
+
+def test_hangs():
+    print("hangs", flush=True)
+    time.sleep(60)
 """
 
 
@@ -75,10 +88,33 @@ def test_ci_names_what_it_could_not_test_and_fails_where_a_test_fails(
 def test_ci_begins_nothing_more_once_it_is_told_to_end(checkout: Path) -> None:
     process = ci(checkout, 0, lasts="yes")
     assert process.stdout
-    while "test -q" not in process.stdout.readline():
+    while "--faults" not in process.stdout.readline():
         pass
     process.terminate()
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert "--faults" not in output
     assert "--containers" not in output
+    assert "test -q" not in output
+
+
+def test_a_run_that_is_ended_has_named_each_failure_and_prints_its_summary(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_bytes((ROOT / "conftest.py").read_bytes())
+    (tmp_path / "test_it.py").write_text(FAILS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "1", "-p", "no:cacheprovider", str(tmp_path)]
+    environment = {it: value for it, value in os.environ.items() if not it.startswith("PYTEST_")}
+    environment["PYTHONPATH"] = str(ROOT)
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as run:
+        assert run.stdout
+        early = ""
+        while "failed (call)" not in early:
+            line = run.stdout.readline()
+            assert line, early
+            early += line
+        run.send_signal(signal.SIGTERM)
+        rest = run.communicate(timeout=60)[0]
+    assert "test_it.py::test_breaks: AssertionError: sums are wrong" in early
+    assert "FAILED" in rest
+    assert run.returncode == pytest.ExitCode.INTERRUPTED

@@ -155,6 +155,11 @@ class Chromium:
         """Returns the cookies of the present page, also those that scripts cannot read."""
         return {it["name"]: it["value"] for it in self._ask("GET", "/cookie")}
 
+    def keep_cookie(self, name: str, value: str) -> None:
+        """Gives the present page's host a cookie that scripts cannot read."""
+        cookie = {"name": name, "value": value, "httpOnly": True, "sameSite": "Lax"}
+        self._ask("POST", "/cookie", cookie=cookie)
+
     def forget(self) -> None:
         """Deletes the cookies of the present page's host."""
         self._ask("DELETE", "/cookie")
