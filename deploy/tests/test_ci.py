@@ -1,5 +1,5 @@
-"""How .ci/run reports the results of its parts, what a run says that is ended, and `./dev test --containers` on a machine
-that can run no engine.
+"""How .ci/run reports the results of its parts, what a run that is ended has said, and `./dev test --containers` on a
+machine that can run no engine.
 """
 
 import os

@@ -42,7 +42,8 @@ def stranger(window: Chromium, accounts: Accounts, stack: Stack) -> Person:
     account = accounts.new(pages=("FB", "IG", "TW"))
     session_token = accounts.sign_in(account, PASSWORD)["session_token"]
     person = Person(window, stack.env["DASHBOARD_URL"], account, session_token)
-    person.open("/healthz")  # the smallest answer of the dashboard: what earlier tests left belongs to its origin
+    # What earlier tests left belongs to the dashboard's origin. This is its smallest answer.
+    person.open("/healthz")
     window.forget()
     window.run("sessionStorage.clear()")
     return person
