@@ -50,7 +50,7 @@ def test_a_failure_that_fails_alone_once_is_a_failure(
 
 
 @pytest.mark.parametrize(
-    ("failures", "code"), [(13, 1), (0, 0), (1, 2), (1, 3), (0, 1)],
+    ("failures", "code"), [(6, 1), (0, 0), (1, 2), (1, 3), (0, 1)],
     ids=["too many", "none", "interrupted", "broken", "without a test"],
 )  # fmt: skip
 def test_other_ends_of_a_run_stand_as_they_are(

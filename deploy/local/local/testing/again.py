@@ -4,8 +4,8 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-#: More failures than this, one test in a thousand, are not chance, so the tests are not run again.
-MOST = 12
+#: More failures than this are not chance, so the tests are not run again.
+MOST = 5
 #: Each test must pass this many times: a test that fails every second time is caught seven times in eight.
 TIMES = 3
 #: pytest's exit code if tests failed, and nothing else went wrong.
