@@ -1,10 +1,12 @@
 """The overview, the first screen: what the person must take care of, and which posts are published next."""
 
-from flask import Blueprint, g, render_template, request
+from flask import Blueprint, g, redirect, render_template, request, url_for
+from werkzeug.wrappers import Response
 
 from dashboard import api
 from dashboard.kept import keep, kept
 from dashboard.routes.shared import REFUSALS, recent_places, refusals
+from posthaste.records import ScheduledPost
 
 screens = Blueprint("overview", __name__)
 
@@ -28,21 +30,33 @@ def show() -> str:
         recent_places(client, with_new_pages=True),
     )
     posts, is_cut = found.scheduled_posts, found.next_cursor is not None
-    waiting = [it for it in posts if it.status == "queued"]
+    waiting: list[ScheduledPost] | None = [it for it in posts if it.status == "queued"][:_NEXT]
     broken = [it for it in posts if it.status != "queued"]
     if not is_cut:
         keep(REFUSALS, refusals(broken))  # the screen of the pages names them
     if is_cut and len(waiting) < _NEXT:  # posts that failed are older, so they came first
-        waiting = client.list_scheduled_posts(status="queued", limit=_NEXT).scheduled_posts
+        waiting = None  # read as a part of the page: it already costs three calls
     return render_template(
         "overview.html",
-        waiting=waiting[:_NEXT],
+        waiting=waiting,
         broken=broken[:_PROBLEMS],
         has_more_broken=len(broken) > _PROBLEMS or (is_cut and bool(broken)),
         expired=[page for page in places.pages.values() if page.expired],
         lacking=[page for page in places.pages.values() if page.missing_permissions and not page.expired],
         places=places,
     )
+
+
+@screens.get("/overview/next")
+def goes_out_next() -> str | Response:
+    """Shows the part of the overview with the next posts, where many posts that need attention come before them."""
+    if "HX-Request" not in request.headers:
+        return redirect(url_for("posts.index"))
+    client = api.reader()
+    found, places = api.together(
+        lambda: client.list_scheduled_posts(status="queued", limit=_NEXT), recent_places(client)
+    )
+    return render_template("overview_next.html", waiting=found.scheduled_posts, places=places)
 
 
 @screens.get("/overview/account")

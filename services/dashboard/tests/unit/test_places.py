@@ -291,9 +291,15 @@ def test_the_overview_asks_for_no_more_posts_than_it_shows(
 
     monkeypatch.setattr(api.reader(), "list_scheduled_posts", listed)
     shown = browser.get("/").text
-    assert asked == [("queued,failed,held", 18), ("queued", 8)]
-    assert [shown.count(f"/posts/pst_{status}") for status in ("failed", "queued")] == [2 * 10, 3 * 8]
+    assert asked == [("queued,failed,held", 18)]
+    assert [shown.count(f"/posts/pst_{status}") for status in ("failed", "queued")] == [2 * 10, 0]
     assert "All posts that need attention" in shown
+    assert 'hx-get="/overview/next"' in shown
+    part = browser.get("/overview/next", headers={"HX-Request": "true"}).text
+    assert asked[1:] == [("queued", 8)]
+    assert part.count("/posts/pst_queued") == 3 * 8
+    assert "<html" not in part
+    assert browser.get("/overview/next").location == "/posts"
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ LISTS = {
     "/pages": "after",
     "/brands?archived=yes": "after",
     "/brands/x": "after",
+    "/brands/x?x=": "invited_after",
     "/brands": "shared_after",
     "/developers": "after",
     "/developers?x=": "hooks_after",
