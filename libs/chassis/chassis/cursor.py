@@ -2,12 +2,17 @@
 
 import base64
 import binascii
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import msgspec
 
 from chassis.ids import is_id
 from contracts.errors import ApiError, invalid
+
+Row = TypeVar("Row")
 
 
 def encode_cursor(*key: str) -> str:
@@ -52,6 +57,20 @@ def decode_position(cursor: str | None) -> tuple[datetime, str] | None:
     if at.utcoffset() != timedelta(0) or not is_id(row_id):
         raise _not_ours()
     return at, row_id
+
+
+def one_page(
+    found: Sequence[Row],
+    limit: int,
+    position: Callable[[Any], tuple[datetime, str]] = attrgetter("created_at", "id"),
+) -> tuple[tuple[Row, ...], str | None]:
+    """Returns the first `limit` rows of `found`, and the cursor of the next page, or None if `found` has no more rows.
+
+    `found`: rows of a list that is sorted by time and then by id, read with `limit + 1`.
+    `position`: returns the time and the id of a row.
+    """
+    page = tuple(found[:limit])
+    return page, encode_position(*position(page[-1])) if len(found) > limit else None
 
 
 def _not_ours() -> ApiError:

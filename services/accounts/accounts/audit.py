@@ -6,7 +6,7 @@ from accounts import access, fields
 from accounts.store import Connection
 from accounts.store.audit import AuditStore
 from accounts.store.brands import BrandStore
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from contracts.accounts import AuditEntry, AuditLog, ListAudit, RecordAudit
 from contracts.caller import Caller, Maker
 from contracts.events import Event, HoldEnded, PostsHeld, WebhooksDisabled
@@ -37,8 +37,7 @@ def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> Au
     found = store.page_of(
         caller.account_id, request.brand_id, limit=limit + 1, before=decode_position(request.cursor)
     )
-    entries, more = tuple(found[:limit]), len(found) > limit
-    cursor = encode_position(entries[-1].created_at, entries[-1].id) if more else None
+    entries, cursor = one_page(found, limit)
     return AuditLog(entries=entries, next_cursor=cursor)
 
 

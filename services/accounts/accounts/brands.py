@@ -7,7 +7,7 @@ from msgspec import UNSET
 from accounts import access, fields
 from accounts.store import Connection
 from accounts.store.brands import BrandStore
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from chassis.db.database import Database
 from chassis.db.operations import Operations, once
 from chassis.ids import new_id
@@ -78,12 +78,8 @@ def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> 
         limit=limit + 1,
         before=decode_position(request.cursor),
     )
-    page = found[:limit]
-    more = len(found) > limit
-    return BrandList(
-        brands=tuple(page),
-        next_cursor=encode_position(page[-1].created_at, page[-1].id) if more else None,
-    )
+    brands, cursor = one_page(found, limit)
+    return BrandList(brands=brands, next_cursor=cursor)
 
 
 def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> str:

@@ -1,12 +1,14 @@
 """Collaborators of a brand. The tokens they issued work only while they have full access (spec "Token validity")."""
 
+from operator import attrgetter
+
 from accounts import access, fields, invitations
 from accounts.store import Connection
 from accounts.store.audit import AuditStore
 from accounts.store.collaborators import CollaboratorStore
 from accounts.store.tokens import TokenStore
 from accounts.tokens import tokens
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from contracts.accounts import (
     Collaborator,
     CollaboratorList,
@@ -31,9 +33,8 @@ def list_collaborators(
     found = CollaboratorStore(connection).list_newest_first(
         request.brand_id, limit=limit + 1, before=decode_position(request.cursor)
     )
-    page, more = found[:limit], len(found) > limit
-    cursor = encode_position(page[-1].created_at, page[-1].user_id) if more else None
-    return CollaboratorList(collaborators=tuple(page), next_cursor=cursor)
+    people, cursor = one_page(found, limit, attrgetter("created_at", "user_id"))
+    return CollaboratorList(collaborators=people, next_cursor=cursor)
 
 
 def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:

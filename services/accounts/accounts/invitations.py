@@ -16,7 +16,7 @@ from accounts.store.invitations import InvitationStore
 from accounts.store.mails import MailStore
 from accounts.store.users import UserStore
 from accounts.users import credentials, limits, mails, totp, users
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from chassis.db.database import Database
 from chassis.db.operations import Operations
 from chassis.ids import new_id
@@ -87,9 +87,8 @@ def list_invitations(connection: Connection, caller: Caller, request: ListInvita
     found = InvitationStore(connection).list_newest_first(
         brand.id, limit=limit + 1, before=decode_position(request.cursor)
     )
-    page, more = found[:limit], len(found) > limit
-    cursor = encode_position(page[-1].created_at, page[-1].id) if more else None
-    return InvitationList(invitations=tuple(page), next_cursor=cursor)
+    invitations, cursor = one_page(found, limit)
+    return InvitationList(invitations=invitations, next_cursor=cursor)
 
 
 def withdraw_invitation(

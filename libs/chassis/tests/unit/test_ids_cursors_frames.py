@@ -1,6 +1,7 @@
 """Identifiers, cursors, settings, and the wire format of calls."""
 
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from chassis import config
 from chassis.bus import frames
-from chassis.cursor import decode_cursor, decode_position, encode_cursor, encode_position
+from chassis.cursor import decode_cursor, decode_position, encode_cursor, encode_position, one_page
 from chassis.ids import new_id
 from contracts.errors import ERRORS, PAGE_PUBLISH_GUARDRAIL, ApiError
 from contracts.services import SERVICES
@@ -52,6 +53,18 @@ def test_a_position_comes_back_as_it_was():
     at = datetime(2026, 3, 29, 1, 0, 0, 123000, UTC)
     assert decode_position(encode_position(at, "pst_1")) == (at, "pst_1")
     assert decode_position(None) is None
+
+
+def test_a_page_ends_with_a_cursor_only_if_more_rows_were_found():
+    rows = [
+        SimpleNamespace(created_at=datetime(2026, 3, 9, 12, minute, tzinfo=UTC), id=f"pst_{minute}")
+        for minute in (3, 2, 1)
+    ]
+    page, cursor = one_page(rows, 2)
+    assert page == tuple(rows[:2])
+    assert decode_position(cursor) == (rows[1].created_at, "pst_2")
+    assert one_page(rows, 3) == (tuple(rows), None)
+    assert one_page([], 3) == ((), None)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,8 @@ A brand session acts on the owner's account, for this one brand, with the scopes
 request. It ends with the session that it was opened from, and when the person is removed from the brand.
 """
 
+from operator import attrgetter
+
 from accounts import access, fields
 from accounts.store import Connection
 from accounts.store.audit import AuditStore
@@ -11,7 +13,7 @@ from accounts.store.collaborators import CollaboratorStore
 from accounts.store.sessions import SessionStore
 from accounts.tokens.scopes import ROLE_SCOPES
 from accounts.users import sessions
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from chassis.ids import new_id
 from chassis.tokens import SESSION_PREFIX, SHOWN_LENGTH, hash_token, make_token
 from contracts.accounts import BrandEntered, EnterBrand, ListSharedBrands, SharedBrandList
@@ -26,9 +28,8 @@ def list_shared_brands(connection: Connection, caller: Caller, request: ListShar
     found = CollaboratorStore(connection).brands_of(
         caller.user_id, limit=limit + 1, before=decode_position(request.cursor)
     )
-    page, more = found[:limit], len(found) > limit
-    cursor = encode_position(page[-1].created_at, page[-1].brand_id) if more else None
-    return SharedBrandList(brands=tuple(page), next_cursor=cursor)
+    brands, cursor = one_page(found, limit, attrgetter("created_at", "brand_id"))
+    return SharedBrandList(brands=brands, next_cursor=cursor)
 
 
 def enter_brand(connection: Connection, caller: Caller, request: EnterBrand) -> BrandEntered:

@@ -11,7 +11,7 @@ from accounts.config import AccountsConfig
 from accounts.store import Connection
 from accounts.store.sessions import SessionStore
 from accounts.users import credentials
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from chassis.db.database import Database
 from chassis.ids import new_id
 from chassis.tokens import SESSION_PREFIX, SHOWN_LENGTH, hash_token, make_token
@@ -72,8 +72,7 @@ def list_sessions(connection: Connection, caller: Caller, request: ListSessions)
     found = SessionStore(connection).list_newest_first(
         caller.account_id, limit=limit + 1, before=decode_position(request.cursor)
     )
-    page, more = found[:limit], len(found) > limit
-    cursor = encode_position(page[-1].created_at, page[-1].id) if more else None
+    page, cursor = one_page(found, limit)
     return SessionList(sessions=tuple(_marked(session, caller) for session in page), next_cursor=cursor)
 
 

@@ -4,7 +4,7 @@ from ai.context import AppContext
 from ai.credits import balances
 from ai.records import Job
 from ai.store.jobs import Jobs
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from contracts import ai as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError
@@ -51,8 +51,7 @@ def show_list(context: AppContext, caller: Caller, request: api.ListJobs) -> api
             limit=request.limit + 1,
         )
         now = balances.after_charge(connection, caller.account_id, caller.tier, 0)
-    shown = found[: request.limit]
-    cursor = encode_position(shown[-1].created_at, shown[-1].id) if len(found) > len(shown) else None
+    shown, cursor = one_page(found, request.limit)
     return api.JobList(
         jobs=tuple(job.view() for job in shown), next_cursor=cursor, credits_remaining=now.remaining
     )

@@ -1,11 +1,12 @@
 """The request log of an account, and its number of requests per day. Both are stored by the gateway."""
 
 from datetime import datetime
+from operator import attrgetter
 from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from contracts import publishing, webhooks
 from contracts.errors import BRAND_NOT_AUTHORIZED, NOT_FOUND, ApiError
 from contracts.publishing import Limit
@@ -130,8 +131,7 @@ def list_logs(exchange: Exchange, request: LogQuery) -> RequestLogList:
         before=decode_position(request.cursor),
         limit=request.limit + 1,
     )
-    shown = found[: request.limit]
-    cursor = encode_position(shown[-1].at, shown[-1].id) if len(found) > len(shown) else None
+    shown, cursor = one_page(found, request.limit, attrgetter("at", "id"))
     return RequestLogList(entries=tuple(map(_entry, shown)), next_cursor=cursor)
 
 

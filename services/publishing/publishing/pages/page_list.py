@@ -1,6 +1,6 @@
 """Lists, shows and counts linked pages."""
 
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from chassis.ids import is_id
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -33,9 +33,8 @@ def show_list(app: AppContext, caller: Caller, request: api.ListPages) -> api.Pa
         )
     if request.brand_id is not None and found and not caller.reaches(request.brand_id):
         raise ApiError(BRAND_NOT_AUTHORIZED)
-    shown = found[: request.limit]
-    cursor = encode_position(shown[-1].created_at, shown[-1].id) if len(found) > request.limit else None
-    return api.PageList(pages=tuple(shown), next_cursor=cursor)
+    pages, cursor = one_page(found, request.limit)
+    return api.PageList(pages=pages, next_cursor=cursor)
 
 
 def show(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:

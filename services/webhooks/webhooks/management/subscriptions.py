@@ -3,7 +3,7 @@
 from datetime import UTC, timedelta
 from functools import partial
 
-from chassis.cursor import decode_position, encode_position
+from chassis.cursor import decode_position, one_page
 from chassis.db.operations import Operations, once
 from chassis.http.addresses import UnsafeAddress, check_url
 from chassis.ids import is_id, new_id
@@ -88,9 +88,7 @@ def show_list(app: AppContext, caller: Caller, request: api.ListSubscriptions) -
             before=decode_position(request.cursor),
             limit=request.limit + 1,
         )
-    shown, cursor = found[: request.limit], None
-    if len(found) > request.limit:
-        cursor = encode_position(shown[-1].created_at, shown[-1].id)
+    shown, cursor = one_page(found, request.limit)
     return api.SubscriptionList(webhooks=tuple(row.view() for row in shown), next_cursor=cursor)
 
 
