@@ -8,7 +8,6 @@ from container_builds import Builds
 from container_kit import account, schedule
 
 from local.containers.compose import Composed
-from local.stack.stack import wait_answers
 
 #: How long from the engine's start until every service responds. The core runs in CI, on machines that may be busy.
 READY_SECONDS, READY_SECONDS_OF_CORE = 30.0, 60.0
@@ -47,7 +46,7 @@ def test_nothing_is_lost_and_everything_is_ready_within_half_a_minute(
     stack.engine.power_off()
     begun_at = time.monotonic()
     stack.engine.boot()
-    wait_answers(stack.api.removesuffix("/api/v1") + "/readyz", seconds=READY_SECONDS * 3)
+    stack.wait_ready(READY_SECONDS * 3)
     seconds = time.monotonic() - begun_at
     stack.engine.docker("start", "operator")
     for each in writers:

@@ -41,9 +41,13 @@ from chassis.runtime.container import Container, NamedContainer
 from chassis.runtime.eventlet_hub import EventletHub
 from chassis.signatures import Signatures
 from chassis.telemetry import logs
+from contracts.errors import ApiError
 
 log = structlog.get_logger()
 
+#: After a power loss PostgreSQL recovers for minutes, and an engine waits ever longer between the starts of a process
+#: that ends.
+_PAUSE_SECONDS = 1.0
 #: Longer than the server's statement_timeout (`chassis.db.database`), so that only a frozen connection exceeds it.
 _DATABASE_SECONDS = 12.0
 waits.bound(
@@ -95,9 +99,18 @@ def allow_all_files() -> None:
 
 
 def refuse_shifted_clock(bus: BusConfig, service: ServiceConfig) -> None:
+    """Raises ConfigError when the database's clock is shifted although the settings do not allow it. Waits until the
+    database answers.
+    """
     database = Database(service.database_url, pool_size=1)
-    with database.reading() as connection:
-        clock.refuse_shifted(connection, allowed=bus.clock_shift_allowed)
+    while True:
+        try:
+            with database.reading() as connection:
+                clock.refuse_shifted(connection, allowed=bus.clock_shift_allowed)
+            break
+        except ApiError as error:
+            log.warning("database_away_at_start", reason=str(error.__cause__))
+            eventlet.sleep(_PAUSE_SECONDS)
     database.close()
 
 

@@ -17,6 +17,7 @@ from local.containers.engine import Engine
 from local.demo.journey import Journey
 from local.environment import read_env, values_of, write_env
 from local.paths import ROOT
+from local.processes.table import NotReady
 from local.stack import account, units
 from local.stack.stack import Tell, wait_answers
 
@@ -123,13 +124,21 @@ class Composed:
         """
         done = self.compose("up", "--detach", "--wait", "--wait-timeout", UP_SECONDS, *names, check=False)
         if done.returncode != 0:
-            states = self.compose("ps", "--all", "--format", "{{.Service}} {{.Status}}").stdout
-            logs = self.compose("logs", "--tail", "20").stdout
-            raise AssertionError(
-                f"the stack did not become healthy:\n{done.stderr[-2000:]}\n{states}\n{logs[-6000:]}"
-            )
+            raise self._not_healthy(done.stderr[-2000:])
         if not names:
-            wait_answers(self.api.removesuffix("/api/v1") + "/readyz", seconds=60.0)
+            self.wait_ready(60.0)
+
+    def wait_ready(self, seconds: float) -> None:
+        """Waits until the API answers. Raises AssertionError with the states of the containers if it takes longer."""
+        try:
+            wait_answers(self.api.removesuffix("/api/v1") + "/readyz", seconds=seconds)
+        except NotReady as error:
+            raise self._not_healthy(str(error)) from None
+
+    def _not_healthy(self, reason: str) -> AssertionError:
+        states = self.compose("ps", "--all", "--format", "{{.Service}} {{.Status}}").stdout
+        logs = self.compose("logs", "--tail", "20").stdout
+        return AssertionError(f"the stack did not become healthy:\n{reason}\n{states}\n{logs[-6000:]}")
 
     def start(self, tell: Tell) -> None:
         """Starts everything and creates the demo account. Removes any other stack from the engine before."""

@@ -3,19 +3,24 @@ answer.
 """
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
 import pika
 import pytest
 from probe.api import ProbeApi, Words
+from sqlalchemy import make_url
 
 from chassis.bus import quarantine, topology
 from chassis.bus.pending import ServiceAway
 from chassis.bus.rpc import connect
 from contracts.caller import Caller
-from testkit.fixtures import RunningService, signed_by
+from testkit.faulty_link import FaultyLink
+from testkit.fixtures import RunningService, keys_for_tests, signed_by
 from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
@@ -144,3 +149,29 @@ def test_each_process_finds_out_for_itself(probe, virtual_host):
         refused_after(call.result)
     assert time.monotonic() - began < NOTICED_SECONDS + ROOM_SECONDS
     other.close()
+
+
+def test_a_service_that_starts_while_its_database_is_away_waits_for_it(database_for, virtual_host):
+    url = make_url(database_for("probe"))
+    link = FaultyLink(f"{url.query['host']}/.s.PGSQL.{url.port or 5432}")
+    link.refuse(True)
+    behind = url.set(query={}, host="127.0.0.1", port=link.port).render_as_string(hide_password=False)
+    env = {
+        **os.environ,
+        "AMQP_URL": virtual_host,
+        "DATABASE_URL": behind,
+        "HEALTH_PORT": "0",
+        "MESSAGE_KEYS": keys_for_tests("probe"),
+        "PYTHONPATH": os.pathsep.join(sys.path),
+    }
+    argv = [sys.executable, "-m", "chassis.run", "probe"]
+    with subprocess.Popen(
+        argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            assert any("database_away_at_start" in line for line in process.stdout)
+            link.refuse(False)
+            assert any("service_started" in line for line in process.stdout)
+        finally:
+            process.terminate()
+            link.close()
