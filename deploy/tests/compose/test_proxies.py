@@ -128,6 +128,12 @@ def test_no_proxy_gives_up_before_the_longest_answer() -> None:
             assert int(waits) > longest, (file, name)
 
 
+def test_caddy_ends_an_idle_connection_before_the_api_does() -> None:
+    text = (ROOT / "deploy" / "compose" / "Caddyfile").read_text()
+    [seconds] = re.findall(r"^\s*keepalive (\d+)s", text, re.MULTILINE)
+    assert int(seconds) < Config(amqp_url="", database_url="").read_seconds
+
+
 def test_requests_wait_for_a_gateway_that_is_being_replaced(
     proxy: Proxy, servers: Servers, request: pytest.FixtureRequest
 ) -> None:
