@@ -35,7 +35,8 @@ _DETACH_SECONDS = 1.0
 class Attachment:
     """A context manager that attaches files to a post that is about to be stored.
 
-    If the post is refused inside the block, or another try has already made the post, detaches the files again.
+    Detaches the files of a new post again if the block raises Done (an earlier try has made the post) or an ApiError.
+    Not after SERVICE_UNAVAILABLE, because the post may be stored nevertheless.
     """
 
     def __init__(
@@ -99,10 +100,11 @@ def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Att
 
 
 def settle(app: AppContext, post: Post, revision: int = 0) -> None:
-    """Tells the media service at once which files a post uses now. If the service does not answer, it learns that later
-    from the event `post.media`.
+    """Tells the media service at once which files a post uses now. If the service does not answer, the event
+    `post.media` tells it later.
 
-    `revision` is that of the newest such event, so that media ignores older events that arrive later.
+    `revision`: that of the post's newest event `post.media`, so that the media service ignores older ones that arrive
+    later.
     """
     if post.state in UNENDED and post.media_ids:
         try:

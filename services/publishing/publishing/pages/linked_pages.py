@@ -1,7 +1,4 @@
-"""Stores linked pages.
-
-For the operator it links and expires pages, and encrypts the credentials of pages with a new key.
-"""
+"""Stores linked pages. Also the operator's calls: link a page, expire it, encrypt credentials with a new key."""
 
 from functools import partial
 from typing import Any
@@ -76,7 +73,8 @@ def _page(app: AppContext, page_id: str) -> api.Page:
 
 
 def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
-    """Stores a linked page: adds it, or updates the brand's page for the same account of the platform."""
+    """Stores a linked page: adds it, or updates the brand's page for the same platform account. Makes its comment polls
+    due."""
     page = Pages(connection).link(values, is_pushed=values["platform"] in PUSHED.values())
     Polls(connection).wake_page(page.id)
     return page
@@ -116,8 +114,8 @@ def _expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
 
 
 def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
-    """Encrypts the credentials of the next pages with the newest key. Skips credentials that were renewed meanwhile:
-    they are encrypted with that key already."""
+    """Encrypts the credentials of the next batch of pages, those with ids after `request.after`, with the newest key.
+    Skips credentials that were renewed meanwhile: they are encrypted with that key already."""
     caller.check_operator()
     with app.database.transaction() as connection:
         pages = Pages(connection)
