@@ -115,9 +115,10 @@ class Uploads(StagedFiles):
         save_upload(checkpoint, number, state="ready")
 
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
-        """Returns the processed file; None while LinkedIn is processing it or cannot be asked.
+        """Returns the processed file; None while LinkedIn is processing it or cannot be asked; {} if LinkedIn does not
+        let us read it.
 
-        Returns {} if LinkedIn does not let us read the file. Appends each such refusal to the list `refused`.
+        Appends each refusal to let us read it to the list `refused`.
         """
         try:
             file = self._calls.read(account, path)
