@@ -124,11 +124,11 @@ def _claim(
 
 
 def _record(app: SendingContext, outcome: AttemptOutcome, answer: Answer) -> Post | None:
-    """Stores the outcome and returns the post; None if the database is down for too long: a look-up finds the outcome
-    later.
+    """Stores the outcome and returns the post. Goes on trying after the client has stopped waiting; then an event
+    reports the outcome.
 
-    Goes on trying after the client has stopped waiting; then an event reports the outcome. Raises SERVICE_UNAVAILABLE
-    for a post that was certainly not published.
+    If the database is down for too long, returns None, because a look-up finds the outcome later. Raises
+    SERVICE_UNAVAILABLE instead if the post was certainly not published.
     """
     try:
         return app.outcomes.write(outcome, more_seconds=answer.left_seconds).post

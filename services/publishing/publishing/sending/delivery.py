@@ -129,7 +129,7 @@ def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSou
 
 
 def await_final_id(app: AppContext, post: Post, published: Published) -> None:
-    """If the platform gives the post's final id only later, stores that the id must still be asked for."""
+    """Stores that the post's final id must still be asked for, if the platform gives that id only later."""
     if published.is_named_later:
         with app.database.transaction() as connection:
             FinalIds(connection).wait(post.id, FIRST_ID_SECONDS)

@@ -1,4 +1,5 @@
-"""SQL that finds out what an operation has made: a post, a reply or nothing. chassis writes the operations' rows."""
+"""SQL that finds out what an operation has made: a post, a reply or nothing. The rows of operations are written by
+chassis."""
 
 from collections.abc import Collection
 from typing import NamedTuple
