@@ -158,7 +158,7 @@ class Store:
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> tuple[str, int] | None:
-        """Claims a used key, if it is older than 24 hours, or if the same request claimed it and its lock is over.
+        """Claims a used key, if it is older than 24 hours, or if the same request claimed it and its lock has expired.
 
         Returns its operation id and fencing token; None for any other key.
         """
