@@ -92,7 +92,7 @@ class Exchange:
 
     @property
     def has_time(self) -> bool:
-        """Whether enough time is left to refund the unit and release the key before the answer is sent."""
+        """Whether enough time is left to refund the unit of quota and to release the key before the answer is sent."""
         return self.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
 
     @property

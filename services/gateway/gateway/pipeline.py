@@ -301,7 +301,7 @@ def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
-    """Refunds the unit, then releases the key, and returns the answer to a failed request.
+    """Refunds the unit of the month's quota, then releases the key, and returns the answer to a failed request.
 
     The refund comes first: a client at its limit that repeats the call then has a unit for it.
     """

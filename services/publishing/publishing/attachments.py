@@ -1,8 +1,9 @@
 """Attaches uploaded files to a post before the post is stored, and detaches them at once if it is not stored.
 
 An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it. If the
-process dies before that, the media service drops the attachment. `settle` and `restore` do not wait for that event, so
-that a client can delete a file right after a post released it. Nothing here runs inside a transaction.
+process dies before that, the media service drops the attachment. `settle` and `restore` call the media service without
+waiting for that event, so that a client can delete a file as soon as no post uses it. Nothing here runs inside a
+transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -78,8 +79,8 @@ def attach(
 ) -> tuple[Attached, ...]:
     """Attaches files to a post provisionally. Files that an event has confirmed stay attached.
 
-    Returns the files in the order of `media_ids`. The media service then begins the renditions that the platform
-    needs. `revision` is the version of the post's list of files (`media_revision`). Raises the errors of
+    Returns the files in the order of `media_ids`. The media service then begins to convert those that the platform does
+    not take as they are. `revision` is the version of the post's list of files (`media_revision`). Raises the errors of
     `Attachment.attach`.
     """
     request = api.AttachMedia(

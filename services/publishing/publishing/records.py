@@ -244,7 +244,7 @@ class Post(Row):
 
     @property
     def made_by(self) -> Maker:
-        """The maker of the post. Only for posts that have one."""
+        """The maker of the post: the user and the token, which are empty for posts without one."""
         return Maker(user_id=self.maker_user_id or "", token_id=self.maker_token_id)
 
     @property

@@ -80,8 +80,8 @@ _KEEP = Prepared(
 def _mine(statement: Any) -> Any:
     """Restricts `statement` to the key that this request holds, and makes its commit asynchronous.
 
-    It compares the operation's id too, because fencing tokens repeat: after a key was deleted, the next claim of it
-    starts at 1 again.
+    It compares the operation's id as well, because fencing tokens repeat: after a key was deleted, its next claim has
+    fencing token 1 again.
     """
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),

@@ -1,8 +1,8 @@
 """Polls platforms for new comments: on platforms without webhooks, and to find comments whose webhook was lost.
 
-A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. A poll
-is claimed first. After each page, one transaction stores the page's comments and the position in the list. If the
-process dies, another one continues at that position after the claim has lapsed.
+A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. After
+each page, one transaction stores the page's comments and the position in the list. A process claims a poll before it
+begins. If the process dies, another one continues at that position after the claim has lapsed.
 """
 
 from functools import partial

@@ -1,5 +1,5 @@
-"""Replies to comments: each is sent once per operation. A reply with an unknown outcome is looked up on the
-platform."""
+"""Replies to comments: a reply is sent only once, even if the request is repeated. A reply with an unknown outcome is
+looked up on the platform."""
 
 from functools import partial
 from typing import NamedTuple
@@ -64,8 +64,9 @@ class _Sent(NamedTuple):
 def reply(
     app: AppContext, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
 ) -> api.Reply:
-    """Replies to a comment, once per operation. Returns when the platform has answered. If that takes longer than
-    `answer` allows, the call goes on, but the client gets PLATFORM_OUTCOME_UNKNOWN (`posts/answers.py`).
+    """Replies to a comment, only once even if the request is repeated. Returns when the platform has answered. If that
+    takes longer than `answer` allows, the call goes on, but the client gets PLATFORM_OUTCOME_UNKNOWN
+    (`posts/answers.py`).
 
     Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED or PAGE_PERMISSION_MISSING before anything is
     sent, PLATFORM_REJECTED or PLATFORM_OUTCOME_UNKNOWN after the call, and POST_IN_PROGRESS while the operation's reply
@@ -197,11 +198,11 @@ def _begin(
     comment: CommentRow,
     lease_seconds: float,
 ) -> tuple[PageRow, ReplyRow]:
-    """Stores the reply, claimed by this try, or claims an earlier reply of the operation that the platform refused.
-    Returns the page and the reply.
+    """Stores the reply as claimed by this try. If the platform refused an earlier reply of the operation, claims that
+    one instead. Returns the page and the reply.
 
-    Raises Done if the operation has already made a reply, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an
-    unlinked page, and PAGE_EXPIRED for an expired one.
+    Raises Done if the operation has already made a reply, IDEMPOTENCY_IN_PROGRESS if this try may not write any more,
+    NOT_FOUND for an unlinked page, and PAGE_EXPIRED for an expired one.
     """
     operations, comments = Operations(connection), Comments(connection)
     operation = operations.lock(caller)

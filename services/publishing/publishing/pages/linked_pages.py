@@ -25,7 +25,7 @@ from publishing.store.polls import Polls
 def link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
     """Links a platform's account to a brand, for the operator.
 
-    A page that is linked again gets the new token and works again. Repeating the operation only returns the page.
+    A page that is linked again gets the new token and works again. A repeated request only returns the page.
     """
     caller.check_operator()
     page = once(app.database, caller, partial(_link, app, caller, request), partial(_page, app))
@@ -64,7 +64,7 @@ def _link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
 
 
 def _page(app: AppContext, page_id: str) -> api.Page:
-    """Answers a repeated operation with the page as it is now. Raises NOT_FOUND if it was unlinked."""
+    """Answers a repeated request with the page as it is now. Raises NOT_FOUND if it was unlinked."""
     with app.database.reading() as connection:
         page = Pages(connection).get(page_id)
     if page is None or page.unlinked_at is not None:
@@ -89,7 +89,7 @@ def wake_linked() -> None:
 def expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
     """Marks a page as expired, for the operator, as if the platform had ended the connection.
 
-    Link sessions that the account began before become void. Repeating the operation only returns the page.
+    Link sessions that the account began before become void. A repeated request only returns the page.
     """
     caller.check_operator()
     return once(app.database, caller, partial(_expire, app, caller, request), partial(_page, app))

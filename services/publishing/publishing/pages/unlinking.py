@@ -23,7 +23,7 @@ _SETTLED_AT_ONCE = 5
 
 
 def unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
-    """Unlinks a page, once per operation.
+    """Unlinks a page, only once even if the request is repeated.
 
     Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a page that the caller may not use, PAGE_IN_USE if the page has queued
     posts and the request does not cancel them, and POST_IN_PROGRESS while a post, a first comment or a reply of the

@@ -30,7 +30,7 @@ from publishing.store.posts import Posts
 
 
 def schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
-    """Stores a post to be published at a time. A repeated operation gets its post, even if it would be refused now."""
+    """Stores a post to be published at a time. A repeated request gets its post, even if it would be refused now."""
     work = partial(_schedule, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))
 

@@ -1,4 +1,4 @@
-"""Tells quota which of its unconfirmed units were not used, because their operations had no effect."""
+"""Tells quota which operations made nothing, so that they use no unit of the month's quota."""
 
 import structlog
 
@@ -11,8 +11,8 @@ log = structlog.get_logger()
 
 
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
-    """Gives back the units of operations that made nothing. First voids the tries that quota asks about, so that they
-    can make nothing later.
+    """Gives back the units of operations that made nothing. Before that, voids the tries that quota asks about, so that
+    they can make nothing later.
 
     An operation whose post or reply is being sent or looked up is undecided: quota asks about it again. All other
     operations have made a post or a reply, so their units stay used.

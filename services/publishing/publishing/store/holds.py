@@ -113,7 +113,8 @@ class Holds:
         self._connection.execute(insert(post_holds).values(values))
 
     def next(self) -> Hold | None:
-        """Returns a stored maker who is due, locked until the transaction ends; None if there is none."""
+        """Returns a stored maker whose posts are due to be held, locked until the transaction ends; None if there is
+        none."""
         row = self._connection.execute(_NEXT).first()
         return None if row is None else Hold(*row)
 

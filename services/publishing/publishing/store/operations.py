@@ -73,7 +73,8 @@ class PostOperations:
         self._connection = connection
 
     def void(self, tries: Collection[tuple[str, int]]) -> Voided:
-        """Voids operations that have made nothing yet, given as (id, last try to void).
+        """Voids operations that have made nothing yet, given as (id, last try to void): these tries may not write any
+        more.
 
         Waits for a try that is storing something now. Raises SERVICE_UNAVAILABLE if that takes too long.
         """

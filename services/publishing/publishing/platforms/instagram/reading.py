@@ -118,7 +118,7 @@ class InstagramReading(Connector):
         )
 
     def _shares(self, account: Account, remote_id: str) -> int | None:
-        """Reads how often a post was shared; None if the post or the token has no insights."""
+        """Reads how often a post was shared; None if Instagram does not show that for the post or the token."""
         try:
             answer = self._graph.read(account, remote_id, "insights", metric="shares")
             return int(rows_of(answer)[0]["values"][0]["value"])

@@ -33,8 +33,8 @@ _REFUSED_LOOKS = 5
 class Uploads(StagedFiles):
     """The uploads of a post's files to LinkedIn.
 
-    Checkpoint values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length in
-    bytes]] and `etags` of the parts that were sent; of a video also `token`.
+    Checkpoint values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length in bytes]]
+    and `etags` of the parts that were sent. A video has a `token` as well.
     """
 
     def __init__(self, calls: Calls, settings: LinkedInSettings) -> None:
