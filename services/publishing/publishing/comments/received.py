@@ -24,7 +24,8 @@ _STAGED_AT_ONCE = 100
 
 
 class StoredComments(NamedTuple):
-    """Our ids of a post's comments, by the platform's ids. Includes comments to which other comments reply."""
+    """The ids that we gave to a post's comments, by the platform's ids. Includes comments to which other comments
+    reply."""
 
     ids: dict[str, str]
     #: Whether any comment was seen for the first time.

@@ -45,7 +45,8 @@ class Answer:
 
 
 class Part(NamedTuple, Generic[T]):
-    """One part of a client's call, such as the post on one page, with the caller of its operation."""
+    """One part of a client's call, such as the post on one page: what it runs, and the caller with the part's
+    operation."""
 
     caller: Caller
     work: Callable[[Answer], T]

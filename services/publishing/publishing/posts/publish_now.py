@@ -56,8 +56,8 @@ def publish(
 def report_at_once(app: SendingContext, caller: Caller, request: Nothing) -> Nothing:
     """Turns on events for posts that the account publishes at once, for subscriptions with `immediate_posts`.
 
-    Applies to all posts that begin from now on. It is never turned off: webhooks drops events that no subscription asks
-    for.
+    Applies to all posts that begin from now on. It is never turned off: the webhooks service drops events that no
+    subscription asks for.
     """
     with app.database.transaction() as connection:
         Sending(connection).report_at_once(caller.account_id)

@@ -151,7 +151,7 @@ def _run(
 ) -> api.PageResults:
     """Runs `one` for every page in parallel and returns the results.
 
-    Runs `check` before. If an earlier try has already made a post, leaves `check` out: `one` checks each page by
+    Runs `check` first. If an earlier try has already made a post, leaves `check` out, because `one` checks each page by
     itself.
     """
     going = _going(app, caller, request.pages)

@@ -194,8 +194,8 @@ class FacebookConnector(FacebookReading):
         return outcome
 
     def _find(self, attempt: OpenAttempt, photo_ids: set[str] | None) -> Outcome:
-        """Finds the post that shows a staged photo. If there is none, finds the oldest post with the same content and
-        no other photos.
+        """Finds the post that shows one of the staged photos `photo_ids`. If there is none, finds the oldest post with
+        the same content and no other photos.
 
         If `photo_ids` is None, nothing is known about the files, not even their types.
         """
