@@ -230,7 +230,7 @@ class NotPublished:
 
 @dataclass(frozen=True, slots=True)
 class StillUnknown:
-    """The outcome is not known yet, as while the platform processes the post: look again after `wait_seconds`."""
+    """The outcome is not known yet: the platform may be processing the post. Look again after `wait_seconds`."""
 
     wait_seconds: float = 0.0
 

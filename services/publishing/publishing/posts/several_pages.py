@@ -168,7 +168,7 @@ def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]
     """Returns the pages to run: those with a unit of the month's quota, and those on which an earlier try has made a
     post.
 
-    Voids the earlier tries on the other pages, so that they can no longer make a post.
+    Voids the earlier tries on all other pages: they can no longer make a post.
     """
     held = [(page.operation_id, caller.try_number) for page in pages if not page.goes]
     if not held:

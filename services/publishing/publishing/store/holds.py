@@ -74,7 +74,7 @@ _CANCEL = text("UPDATE posts SET state = 'cancelled', out_at = NULL WHERE id = A
 
 
 class Hold(NamedTuple):
-    """A row of `post_holds`: the tokens of a maker who lost access, and whose posts are held."""
+    """A row of `post_holds`: a maker who lost access, with the tokens whose posts are held."""
 
     id: str
     account_id: str

@@ -309,8 +309,8 @@ class Sending:
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns those of these posts whose outcome was stored after their client stopped waiting, each post only
-        once: an event must report it."""
+        """Returns the posts among these whose outcome was stored after their client stopped waiting, so that an event
+        must report it. Each post is returned only once."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:
