@@ -1,7 +1,8 @@
 """`python -m gateway` opens the port, then imports and runs the server (`server.py`).
 
-In this order, because the imports take a second, and several on a busy machine: until they are done, connections wait
-instead of being refused. While an upgrade on Compose replaces the container, that is most of the time without a server.
+The port comes first, because the imports take a second, and several on a busy machine: meanwhile connections wait
+instead of being refused. Otherwise they would be refused for most of the time in which an upgrade on Compose replaces
+the container.
 """
 
 import os

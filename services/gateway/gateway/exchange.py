@@ -92,7 +92,7 @@ class Exchange:
 
     @property
     def has_time(self) -> bool:
-        """Whether enough time is left to refund the unit and release the key before the answer is sent."""
+        """Whether enough time is left to refund the unit of quota and to release the key before the answer is sent."""
         return self.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
 
     @property
@@ -172,8 +172,9 @@ class Exchange:
     ) -> Result:
         """Calls a method of a service again and again while the service is busy, within `timeout_seconds`.
 
-        So the request waits here and occupies none of the service's workers. Only for calls that may be repeated.
-        Raises ApiError: SERVICE_UNAVAILABLE at once if the service is away, or when the time runs out.
+        Meanwhile the request occupies none of the service's workers. Only for calls that may be repeated. Raises
+        SERVICE_UNAVAILABLE when the time runs out, or at once if the service does not run, and the other errors of the
+        call.
         """
         end = time.monotonic() + timeout_seconds
         while True:
@@ -189,7 +190,7 @@ class Exchange:
     def relay(self, method: Callable[[Caller, Request], Result], request: Request) -> Result:
         """Calls a method of a service and returns its JSON without decoding it. Raises ApiError if the call fails.
 
-        The return type is the record's, because an answer can hold this JSON wherever it can hold the record.
+        The JSON has the record's type, because an answer can hold it wherever it can hold the record.
         """
         call = remote(method).start(self.caller, request, timeout_seconds=self.remaining_seconds)
         return cast("Result", call.json())

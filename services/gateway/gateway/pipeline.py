@@ -87,9 +87,11 @@ def claim_key(exchange: Exchange) -> None:
 
 
 def admit(exchange: Exchange) -> None:
-    """Refuses a request over a limit: 402 for the plan or the month's units, 429 for the rate.
+    """Refuses a request over a limit: 402 for the plan or the month's quota, 429 for the rate. A read usually goes on,
+    and awaits the verdict later.
 
-    A unit of the month is taken only if the token has the scope and the request will run. A stored answer takes none.
+    Uses a unit of the month's quota only if the token has the scope and the request will run, so not for a stored
+    answer.
     """
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
@@ -174,7 +176,7 @@ def run(exchange: Exchange) -> Answer:
 
 
 def _answer(exchange: Exchange) -> Answer:
-    """Runs the steps, and turns errors into answers; a refused call gets its month unit back."""
+    """Runs the steps, and turns errors into answers. A refused call gets its unit of the month's quota back."""
     try:
         for step in STEPS if exchange.endpoint.token else PUBLIC_STEPS:
             answer = step(exchange)
@@ -273,8 +275,8 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Adds the headers of the endpoint's `on_refusal` to an error, unless quota refused the request: then no further
-    call is made."""
+    """Adds the headers of the endpoint's `on_refusal` to an error. Left out if the token lacks the scope or quota
+    refused the request, because the headers take another call."""
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
     if (
         on_refusal is None
@@ -299,7 +301,7 @@ def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
-    """Refunds the unit, then releases the key, and returns the answer to a failed request.
+    """Refunds the unit of the month's quota, then releases the key, and returns the answer to a failed request.
 
     The refund comes first: a client at its limit that repeats the call then has a unit for it.
     """

@@ -111,7 +111,7 @@ class Services:
     def check_clock(self) -> None:
         """Raises ConfigError when the database's clock is shifted although the settings do not allow it.
 
-        Does nothing while the database is away.
+        Does nothing while the database cannot be reached.
         """
         try:
             with self.database.reading() as connection:

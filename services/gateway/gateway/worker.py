@@ -45,9 +45,11 @@ class Worker(GeventWorker):  # type: ignore[misc]
         self._idle: set[socket.socket] = set()
 
     def run(self) -> None:
-        """Accepts connections until the process is told to stop, and then waits for those that are open.
+        """Accepts connections until the process is told to stop. Then waits for those that are open, at most until the
+        graceful timeout.
 
-        gunicorn's own method looks once a second whether they are closed, and nobody listens meanwhile.
+        gunicorn's own method checks only once a second whether they are closed, and nothing listens on the port
+        meanwhile.
         """
         connections = Pool(self.worker_connections)
         servers = []

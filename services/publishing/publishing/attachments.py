@@ -1,8 +1,9 @@
 """Attaches uploaded files to a post before the post is stored, and detaches them at once if it is not stored.
 
 An attachment is provisional until the event `post.media` (`post_events.py`), staged with the post, confirms it. If the
-process dies before that, the media service drops the attachment. `settle` and `restore` do not wait for that event, so
-that a client can delete a file right after a post released it. Nothing here runs inside a transaction.
+process dies before that, the media service drops the attachment. `settle` and `restore` call the media service without
+waiting for that event, so that a client can delete a file as soon as no post uses it. Nothing here runs inside a
+transaction.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +36,8 @@ _DETACH_SECONDS = 1.0
 class Attachment:
     """A context manager that attaches files to a post that is about to be stored.
 
-    If the post is refused inside the block, or another try has already made the post, detaches the files again.
+    Detaches the files of a new post again if the block raises Done (an earlier try has made the post) or an ApiError
+    other than SERVICE_UNAVAILABLE, after which the post may be stored.
     """
 
     def __init__(
@@ -77,8 +79,8 @@ def attach(
 ) -> tuple[Attached, ...]:
     """Attaches files to a post provisionally. Files that an event has confirmed stay attached.
 
-    Returns the files in the order of `media_ids`. The media service then begins the renditions that the platform
-    needs. `revision` is the version of the post's list of files (`media_revision`). Raises the errors of
+    Returns the files in the order of `media_ids`. The media service then begins to convert those that the platform does
+    not take as they are. `revision` is the version of the post's list of files (`media_revision`). Raises the errors of
     `Attachment.attach`.
     """
     request = api.AttachMedia(
@@ -99,10 +101,11 @@ def look(app: AppContext, caller: Caller, media_ids: Sequence[str]) -> tuple[Att
 
 
 def settle(app: AppContext, post: Post, revision: int = 0) -> None:
-    """Tells the media service at once which files a post uses now. If the service does not answer, it learns that later
-    from the event `post.media`.
+    """Tells the media service at once which files a post uses now. If the service does not answer, the event
+    `post.media` tells it later.
 
-    `revision` is that of the newest such event, so that media ignores older events that arrive later.
+    `revision`: that of the post's newest event `post.media`, so that the media service ignores older ones that arrive
+    later.
     """
     if post.state in UNENDED and post.media_ids:
         try:

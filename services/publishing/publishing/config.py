@@ -119,7 +119,8 @@ class Settings(Record):
 
 
 def _stages(name: str, default: str) -> Stages:
-    """Reads a variable that holds polling intervals by a post's age. Raises ConfigError if it is malformed."""
+    """Reads a variable with polling intervals for posts of different ages (`parse_stages`). Raises ConfigError if it is
+    malformed."""
     try:
         return parse_stages(config.text(name, default))
     except ValueError as error:

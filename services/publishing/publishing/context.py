@@ -33,16 +33,16 @@ _SLOT_SECONDS = 2.0
 
 
 class ContendedBrands:
-    """The brands with due posts whose lock another transaction holds. One task at a time waits for each lock, first for
-    that of the brand that has waited longest."""
+    """The brands with due posts whose lock another transaction holds. Only one task at a time waits for the lock of a
+    brand."""
 
     def __init__(self) -> None:
         self._busy: set[str] = set()
         self._begun_at: dict[str, float] = {}
 
     def in_turn(self, pages: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
-        """Returns the contended brands with their pages: first the one for which a task began to wait longest ago.
-        Forgets all other brands."""
+        """Returns the contended brands with their pages: first those that had no task yet, then those whose last task
+        began earliest. Forgets all other brands."""
         self._begun_at = {brand_id: at for brand_id, at in self._begun_at.items() if brand_id in pages}
         return sorted(pages.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
 
@@ -89,7 +89,7 @@ class AppContext:
 
     @cached_property
     def brands(self) -> Pool:
-        """The pool of tasks that wait for the lock of a brand, so that claims for other brands go on."""
+        """The pool of tasks that wait for the lock of a brand: separate, so that claims for other brands go on."""
         return Pool(_BRANDS_POOL)
 
     @cached_property
@@ -118,7 +118,7 @@ class AppContext:
         self.lease.end()
 
     def connector(self, platform: str) -> Connector:
-        """Returns a platform's connector. Raises NotConnected for a platform that only another release knows."""
+        """Returns a platform's connector. Raises NotConnected for a platform that this release does not support."""
         if platform not in self.connectors:
             raise NotConnected(platform, platform)
         return self.connectors[platform]

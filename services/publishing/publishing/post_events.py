@@ -12,10 +12,10 @@ from publishing.store.posts import Posts
 
 
 def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
-    """Stages the events of those posts that have ended; a pending post has none.
+    """Stages the events of those posts that have ended, and ignores pending ones.
 
     If a post is published at once and its client still waits for the outcome, its event goes only to subscriptions that
-    ask for such posts (decisions). Returns the revision of each post's event to the media service, by post id.
+    ask for such posts (decisions). Returns, by post id, the revisions of the events to the media service.
     """
     ended = [post for post in posts if post.state not in PENDING]
     media, revisions = _media_events(connection, [post for post in ended if post.media_ids])

@@ -52,7 +52,8 @@ class Attached(FileFacts, kw_only=True):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Row(msgspec.Struct, frozen=True):
-    """A row of a table, with times in UTC. A Struct costs a tenth of a frozen dataclass, and lists have many rows."""
+    """A row of a table, with times in UTC. A Struct, because lists have many rows and a frozen dataclass takes ten
+    times as long to make."""
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
@@ -67,7 +68,7 @@ def column_names(kind: type[Row]) -> tuple[str, ...]:
 
 @cache
 def _untouched(kind: type[Row]) -> dict[str, Any]:
-    """Returns the value of each column before anybody sets it: 0 for numbers, else None."""
+    """Returns the value that each column has by default: 0 for numbers, else None."""
     return {field.name: 0 if field.type is int else None for field in msgspec.structs.fields(kind)}
 
 
@@ -96,7 +97,7 @@ class PageRow(Row):
 
     @property
     def remote_page(self) -> str:
-        """The name under which the platform's page is locked: the same for all brands and accounts that link it."""
+        """The name of the page on the platform, used for locks: the same for all brands and accounts that link it."""
         return f"{self.platform}:{self.remote_account_id}"
 
     def view(self) -> api.Page:
@@ -243,7 +244,7 @@ class Post(Row):
 
     @property
     def made_by(self) -> Maker:
-        """The maker of the post. Only for posts that have one."""
+        """The maker of the post: the user and the token, which are empty for posts without one."""
         return Maker(user_id=self.maker_user_id or "", token_id=self.maker_token_id)
 
     @property
@@ -274,7 +275,7 @@ class Post(Row):
 
     @property
     def owner(self) -> Caller:
-        """The caller in whose name we call the media service without a client: the post's account, with all its
+        """The caller for our own calls of the media service, which no client makes: the post's account with all its
         brands."""
         return Caller(account_id=self.account_id, user_id=self.account_id)
 

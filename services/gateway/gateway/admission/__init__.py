@@ -1,1 +1,1 @@
-"""Asks quota whether requests may run, and refunds month units."""
+"""Asks quota whether requests may run, and refunds units of the month's quota."""

@@ -1,4 +1,4 @@
-"""Refunds the month units of calls that failed without effect."""
+"""Refunds the units of the month's quota that were counted for calls without effect."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ _TIMEOUT_SECONDS = 2.0
 
 
 class Refunds:
-    """Refunds month units. If a refund gets lost, quota asks publishing about the operation."""
+    """Refunds units of the month's quota. If a refund gets lost, quota asks publishing about the operation."""
 
     def __init__(self, quota: QuotaApi) -> None:
         self._refund = remote(quota.refund)

@@ -29,7 +29,8 @@ _BLOCK_BYTES = 2**18
 
 
 class SlowClients:
-    """The connections that wait for their clients, and since when. Thread-safe: single dictionary operations."""
+    """The connections that wait for their clients, and since when. Thread-safe, because it uses single dictionary
+    operations."""
 
     def __init__(self, side: int, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._side = side

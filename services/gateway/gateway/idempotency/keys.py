@@ -1,8 +1,8 @@
 """Idempotency keys: which requests run, get a stored answer, or have to wait (decisions "Idempotency").
 
 A key is claimed before the call and stands for one operation id for 24 hours. After the call its answer is stored, or
-the key is deleted or unlocked. Only a killed process leaves a key locked. When the lock is over, the same request can
-be repeated and takes the key over.
+the key is deleted or unlocked. Only a killed process leaves a key locked. After the lock has expired, the same request
+can be repeated and takes the key over.
 """
 
 import hashlib
@@ -72,7 +72,8 @@ def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
 
 
 def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
-    """Whether publishing has stored the operation and is finding out its outcome. Its month unit is then not refunded.
+    """Whether publishing has stored the operation and is finding out its outcome. Its unit of the month's quota is then
+    not refunded.
 
     `sends`: the call publishes or replies. For an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
     """

@@ -80,8 +80,8 @@ _KEEP = Prepared(
 def _mine(statement: Any) -> Any:
     """Restricts `statement` to the key that this request holds, and makes its commit asynchronous.
 
-    It compares the operation's id too, because fencing tokens repeat: after a key was deleted, the next claim of it
-    starts at 1 again.
+    It compares the operation's id as well, because fencing tokens repeat: after a key was deleted, its next claim has
+    fencing token 1 again.
     """
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
@@ -158,7 +158,7 @@ class Store:
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> tuple[str, int] | None:
-        """Claims a used key, if it is older than 24 hours, or if the same request claimed it and its lock is over.
+        """Claims a used key, if it is older than 24 hours, or if the same request claimed it and its lock has expired.
 
         Returns its operation id and fencing token; None for any other key.
         """

@@ -103,7 +103,7 @@ def _call(exchange: Exchange, message: Message) -> dict[str, Any]:
 
 
 def _run(exchange: Exchange, tool: Tool, call: Call) -> Answer:
-    """Sends a tool's call through the pipeline, as a request of its own with the same token, which quota counts."""
+    """Runs a tool's call through the pipeline as a separate request with the same token. Quota counts it."""
     target: Endpoint = tool.endpoint
     environ = {name: value for name, value in exchange.environ.items() if name not in _OWN_PARTS}
     environ |= {
@@ -141,8 +141,8 @@ def _cacheable(message: Message) -> dict[str, Any]:
 
 
 def _check_origin(exchange: Exchange) -> None:
-    """Raises ProtocolError for a request from another site's web page: it could come from any page that a person in the
-    server's network visits."""
+    """Raises ProtocolError for a request from another site's web page, because any page that a person in the server's
+    network visits could send one."""
     origin = exchange.environ.get("HTTP_ORIGIN")
     own = urlsplit(exchange.services.config.public_url)
     if origin is not None and origin != f"{own.scheme}://{own.netloc}":

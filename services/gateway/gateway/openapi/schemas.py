@@ -50,8 +50,8 @@ class Schemas:
     def of_body(self, reader: Reader, name: str) -> Schema:
         """Returns the schema of a request's body: a component called `name`, without the fields that are in the path.
 
-        Some requests must have exactly one of several fields. Their schema offers a component for each of these fields,
-        which lacks the other ones.
+        Some requests must have exactly one of several fields. Their schema is a choice of components, one for each of
+        these fields, without the other fields.
         """
         if not reader.one_of:
             return self._add_body(reader, name, frozenset(), None)
@@ -114,10 +114,8 @@ def not_null(schema: Schema) -> Schema:
 
 
 def _without_empty_default(schema: Schema) -> Schema:
-    """Removes an empty default from the schema of a body's field.
-
-    It says nothing, and openapi-typescript treats every field with a default as required.
-    """
+    """Removes an empty default from the schema of a body's field: openapi-typescript treats every field with a default
+    as required."""
     if schema.get("default", 0) in (None, (), [], {}):
         return {key: value for key, value in schema.items() if key != "default"}
     return schema

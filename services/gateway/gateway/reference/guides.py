@@ -72,8 +72,8 @@ def _plain(inline: Token) -> str:
 
 
 def _led(children: list[Token], guide: Guide, paths: Mapping[str, str]) -> Iterator[Token]:
-    """Makes links to other guides lead to their pages in /docs. A link to a file that is not served becomes its text
-    and path."""
+    """Makes links to other guides lead to their pages in /docs. A link to a file that is not served is replaced by its
+    text and path."""
     lost: list[str] = []
     for child in children:
         if child.type == "link_open":

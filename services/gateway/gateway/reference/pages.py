@@ -1,4 +1,5 @@
-"""Makes each page of /docs once per process, from the OpenAPI description and the guides, without asking services."""
+"""Makes each page of /docs once per process, from the OpenAPI description and the guides, without calling other
+services."""
 
 import hashlib
 import json

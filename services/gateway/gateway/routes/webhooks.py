@@ -93,7 +93,7 @@ def replay_delivery(exchange: Exchange, request: api.ReplayDelivery) -> api.Deli
 
 
 def _report_immediate_posts(exchange: Exchange, is_asked: bool | UnsetType) -> None:
-    """Tells publishing if the subscription will ask for events of posts made at once (`is_asked`).
+    """Turns on events about posts that are published at once, if the subscription will ask for them (`is_asked`).
 
     Call it before the subscription is stored, so that every such post that begins after the answer is reported.
     """

@@ -13,8 +13,8 @@ _MOST_FILES = 10_000
 
 
 class FileLocations:
-    """Where public files are in storage, as media said at most a minute ago. Thread-safe, by single dictionary
-    calls."""
+    """Remembers for a minute where the media service said that public files are. Thread-safe, because it uses single
+    dictionary operations."""
 
     def __init__(
         self, locate: Callable[[LocateFile], LocatedFile], monotonic: Callable[[], float] = time.monotonic

@@ -156,8 +156,11 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
 
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
-    """Returns the comment for its event, and the seconds until the next try to read its details; None after the last
-    try."""
+    """Reads a comment's details from the platform. Returns the comment for its event, and the seconds until the next
+    try; None if there is none.
+
+    After a failed try the comment is as its webhook described it.
+    """
     said = row.comment
     if row.is_closed:
         return said, None

@@ -1,8 +1,8 @@
 """Polls platforms for new comments: on platforms without webhooks, and to find comments whose webhook was lost.
 
-A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. A poll
-is claimed first. After each page, one transaction stores the page's comments and the position in the list. If the
-process dies, another one continues at that position after the claim has lapsed.
+A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. After
+each page, one transaction stores the page's comments and the position in the list. A process claims a poll before it
+begins. If the process dies, another one continues at that position after the claim has lapsed.
 """
 
 from functools import partial
@@ -58,7 +58,7 @@ def _claim(app: AppContext, places: int) -> list[Task]:
 
 
 def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
-    """Reads up to ten pages of the list of one post's comments."""
+    """Reads and stores up to ten pages of the comments on one post. Postpones the poll if the platform refuses."""
     pause = _pause(poll)
     if pause > 0:
         _put_off(app, poll, pause)
@@ -92,7 +92,7 @@ def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
 
 
 def _pause(poll: Poll) -> float:
-    """Returns how many seconds the platform will still refuse calls for the linked page."""
+    """Returns for how many seconds the page gets no calls: it has expired, or the platform limits its rate; else 0."""
     return _REFUSED_SECONDS if poll.expired else poll.rest_seconds or 0.0
 
 
@@ -111,14 +111,15 @@ def _wait_after(app: AppContext, poll: Poll, refusal: PlatformRefusal, *, goes_o
 
 
 def _wait_after_refusal(app: AppContext, poll: Poll, *, is_put_off: bool) -> float:
-    """Returns the seconds until the next poll after a refusal; with `is_put_off` at least `_REFUSED_SECONDS`."""
+    """Returns the seconds until the next poll after a refusal: the usual interval, with `is_put_off` at least
+    `_REFUSED_SECONDS`."""
     least = _REFUSED_SECONDS if is_put_off else 0.0
     return max(_interval(app, poll) or _REFUSED_SECONDS, least)
 
 
 def _without_cursor(poll: Poll, refusal: PlatformRefusal) -> Poll:
-    """Returns the poll. If the refusal is permanent, the poll has no position in the list, so that the next one starts
-    at the top."""
+    """Returns the poll. After a permanent refusal, removes its position in the list, so that the next poll starts at
+    the top."""
     return poll if refusal.retryable else replace(poll, cursor=None)
 
 

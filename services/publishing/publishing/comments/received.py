@@ -24,7 +24,8 @@ _STAGED_AT_ONCE = 100
 
 
 class StoredComments(NamedTuple):
-    """Our ids of a post's comments, by the platform's ids. Includes comments to which other comments reply."""
+    """The ids that we gave to a post's comments, by the platform's ids. Includes comments to which other comments
+    reply."""
 
     ids: dict[str, str]
     #: Whether any comment was seen for the first time.
@@ -34,9 +35,9 @@ class StoredComments(NamedTuple):
 def store_comments(
     connection: Connection, page: PageRow, post: Post, found: Sequence[RemoteComment], *, tells: bool = True
 ) -> StoredComments:
-    """Gives these comments ids of ours, and stages comment.received once for each new comment.
+    """Stores comments under ids of ours, and stages comment.received once for each new one that the page did not write.
 
-    If `tells` is False, the comments only get ids: a later call with the same comments stages their events.
+    If `tells` is False, only stores them: a later call with the same comments stages their events.
     """
     store = Received(connection)
     remote_ids = {comment.id for comment in found} | {c.parent_id for c in found if c.parent_id}
@@ -58,9 +59,9 @@ def store_comments(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool:
-    """Whether the page itself wrote the comment, judged by the author's id, or by the author's name on platforms where
-    names are unique. If the platform names no author, judged by whether the text is that of one of our replies or of
-    the first comment."""
+    """Whether the page itself wrote the comment: judged by the author's id or, on platforms where names are unique, by
+    the author's name. If the platform names no author, judged by the text: that of `first_comment` or of one of our
+    replies."""
     if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
         return True
     if PLUGINS[page.platform].has_unique_names:

@@ -1,5 +1,5 @@
-"""Replies to comments: each is sent once per operation. A reply with an unknown outcome is looked up on the
-platform."""
+"""Replies to comments: a reply is sent only once, even if the request is repeated. A reply with an unknown outcome is
+looked up on the platform."""
 
 from functools import partial
 from typing import NamedTuple
@@ -64,12 +64,13 @@ class _Sent(NamedTuple):
 def reply(
     app: AppContext, caller: Caller, request: api.ReplyToComment, answer: Answer | None = None
 ) -> api.Reply:
-    """Replies to a comment, once per operation. Returns when the platform has answered. If that takes longer than
-    `answer` allows, the client is told PLATFORM_OUTCOME_UNKNOWN before (`posts/answers.py`).
+    """Replies to a comment, only once even if the request is repeated. Returns when the platform has answered. If that
+    takes longer than `answer` allows, the call goes on, but the client gets PLATFORM_OUTCOME_UNKNOWN
+    (`posts/answers.py`).
 
-    Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED or PAGE_PERMISSION_MISSING before anything
-    is sent, PLATFORM_REJECTED or PLATFORM_OUTCOME_UNKNOWN after the call, and POST_IN_PROGRESS while the operation's
-    reply is being sent or looked up.
+    Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED or PAGE_PERMISSION_MISSING before anything is
+    sent, PLATFORM_REJECTED or PLATFORM_OUTCOME_UNKNOWN after the call, and POST_IN_PROGRESS while the operation's reply
+    is being sent or looked up.
     """
     work = partial(_reply, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))
@@ -112,9 +113,9 @@ def _claim_replies(app: AppContext, places: int) -> list[Task]:
 
 
 def look_up(app: AppContext, row: ReplyRow) -> None:
-    """Looks for one reply under its comment on the platform.
+    """Looks for one reply under its comment on the platform, and stores the outcome.
 
-    If the reply is not there after the settle time, it has failed, and its operation may run again.
+    If the reply is not there after the settle time, it has failed, and a repeated request may send it again.
     """
     with tracing.working("look up reply", row.traceparent, "publishing", post_id=row.post_id):
         _look_up(app, row)
@@ -167,10 +168,10 @@ def _send(app: AppContext, page: PageRow, comment: CommentRow, row: ReplyRow, de
 
 
 def _record(app: AppContext, page: PageRow, post: Post, row: ReplyRow, sent: _Sent) -> ReplyRow | None:
-    """Stores the outcome of a reply with its event and returns the reply. Returns None if the database is down: a
-    look-up finds the outcome later.
+    """Stores the outcome of a reply with its event and returns the reply; None if the claim was lost.
 
-    Raises SERVICE_UNAVAILABLE for a reply that was certainly not sent.
+    If the database is down, returns None, because a look-up finds the outcome later. Raises SERVICE_UNAVAILABLE instead
+    if the reply was certainly not sent.
     """
     first, is_failed = app.settings.reconcile_first_seconds, sent.state == "failed"
     try:
@@ -197,11 +198,11 @@ def _begin(
     comment: CommentRow,
     lease_seconds: float,
 ) -> tuple[PageRow, ReplyRow]:
-    """Stores the reply, claimed by this try, or claims an earlier reply of the operation that the platform refused.
-    Returns the page and the reply.
+    """Stores the reply as claimed by this try. If the platform refused an earlier reply of the operation, claims that
+    one instead. Returns the page and the reply.
 
-    Raises Done if the operation has already made a reply, IDEMPOTENCY_IN_PROGRESS for a voided try, NOT_FOUND for an
-    unlinked page, and PAGE_EXPIRED for an expired one.
+    Raises Done if the operation has already made a reply, IDEMPOTENCY_IN_PROGRESS if this try may not write any more,
+    NOT_FOUND for an unlinked page, and PAGE_EXPIRED for an expired one.
     """
     operations, comments = Operations(connection), Comments(connection)
     operation = operations.lock(caller)

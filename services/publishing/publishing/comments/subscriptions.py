@@ -54,8 +54,8 @@ def subscribe(app: AppContext, subscription: Subscription) -> None:
 
 
 def wait_before_try(tries: int, refusal: PlatformRefusal) -> float | None:
-    """Returns the seconds until the next try to subscribe a page; None for an expired page, which is subscribed when it
-    is linked again."""
+    """Returns the seconds until the next try to subscribe a page, after `tries` failed ones. None for an expired page,
+    which is subscribed when it is linked again."""
     if refusal.kind is Refusal.EXPIRED:
         return None
     if not refusal.retryable:

@@ -11,7 +11,7 @@ from publishing.store.pages import Pages
 
 
 def expiry_in(app: AppContext, page: PageRow, refusal: PlatformRefusal | None) -> Expired | None:
-    """Returns the expiry if the refusal says that the page's connection has ended; otherwise None."""
+    """Returns the record of the page's expiry if the refusal says that its connection has ended; otherwise None."""
     if refusal is None or refusal.kind is not Refusal.EXPIRED:
         return None
     return Expired(page, refusal.code, refusal.message, app.reconnect_url(page.id))

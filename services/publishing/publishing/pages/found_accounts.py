@@ -57,7 +57,10 @@ def found_account(found: Found, connection: Connection) -> FoundAccount:
 def link_chosen(
     app: AppContext, connection: Connection, link: LinkRow, accounts: Sequence[FoundAccount], chosen: set[str]
 ) -> list[FoundAccount]:
-    """Links the chosen accounts, stores all found accounts with the link session and returns all of them."""
+    """Links the accounts whose ids are in `chosen`, and stores all `accounts` with the link session.
+
+    Returns all accounts; those that are linked now have a page id.
+    """
     linked = [
         _link_account(app, connection, link, account)
         if account.account_id in chosen and not account.page_id
@@ -116,7 +119,8 @@ def unlocked(app: AppContext, browser: Browser, stored: str | None) -> list[Foun
 
 
 def accounts_in(app: AppContext, sealed: str | None) -> list[FoundAccount]:
-    """Decrypts the accounts that a link session has found. Raises NOT_FOUND when no configured key can decrypt them."""
+    """Decrypts the accounts that a link session has found; none if `sealed` is None. Raises NOT_FOUND when no
+    configured key can decrypt them."""
     if sealed is None:
         return []
     try:

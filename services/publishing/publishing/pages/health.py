@@ -16,11 +16,11 @@ from publishing.store.pages import Pages
 
 
 def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHealth:
-    """Checks the connection by reading the page's profile, and stores the profile and what was found.
+    """Checks the connection by reading the page's profile from the platform. Stores the profile and the result.
 
-    A page that was found expired stays expired until it is linked again. Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for
-    a page that the caller may not use, UNSUPPORTED_PLATFORM if the platform has no connector, and PLATFORM_ERROR when
-    the platform cannot tell now (a temporary failure, a rate limit, a renewal without an answer).
+    A page that was found expired stays expired until it is linked again. Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a
+    page that the caller may not use, UNSUPPORTED_PLATFORM if the platform has no connector, and PLATFORM_ERROR when the
+    result is not certain now (a temporary failure, a rate limit, a renewal without an answer).
     """
     with app.database.reading() as connection:
         page = reached(caller, Pages(connection).get(request.id), field=None)
@@ -76,9 +76,9 @@ def _credentials(app: AppContext, page: PageRow) -> Credentials | None:
 
 
 def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) -> tuple[str, ...] | None:
-    """Returns the scopes that linking asks for but the page has not been granted; None if not known.
+    """Returns the scopes that our features need and the page has not been granted; None if they are not known.
 
-    If the platform does not tell, the scopes stored when the page was linked count.
+    If the platform refuses to name the granted scopes, those stored with the page's credentials count.
     """
     login = None if credentials is None else app.login_of(page.platform, credentials)
     if login is None or credentials is None:

@@ -1,7 +1,7 @@
 """The browser's side of linking: what the person sees, and the consent without which nothing is linked.
 
-A link session belongs to the browser that came back from the platform's login with the state made for it. Another
-browser that knows the session's address sees at most who asks for access, and cannot decide.
+A link session belongs to the first browser that comes back from the platform's login with the OAuth state made for that
+browser. Another browser that knows the session's address sees at most who asks for access, and cannot decide.
 """
 
 import structlog
@@ -27,8 +27,8 @@ _CANCELLED = {
 def view(app: AppContext, request: api.ViewLink) -> api.LinkPageView:
     """Returns what the web page of a link session shows. Changes nothing, as link previews and prefetchers call it too.
 
-    Any browser may call it until one has come back from the platform's login. Raises NOT_FOUND, with reason
-    other_browser if another browser has come back.
+    Any browser may see the page until one has come back from the platform's login; after that, others get NOT_FOUND
+    with reason other_browser. Raises NOT_FOUND for an unknown session too.
     """
     browser = Browser.of(request.browser)
     if browser is None:

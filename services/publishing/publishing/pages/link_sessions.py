@@ -116,8 +116,8 @@ def other_browser() -> ApiError:
 
 
 def redirect_uri(app: AppContext, platform: str) -> str:
-    """Returns the redirect URI of a platform's login, as registered with the platform. Both calls of a login must have
-    the same."""
+    """Returns the redirect URI of a platform's login, as registered with the platform. Both calls of a login must name
+    it."""
     return f"{app.settings.public_url}/connect/{PLATFORMS[platform].name}/callback"
 
 
@@ -170,7 +170,7 @@ def choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api.
 
 
 def _chosen(app: AppContext, caller: Caller, result: str) -> api.PagesLinked:
-    """Answers a repeated operation with the pages it linked, as they are now."""
+    """Answers a repeated request with the pages it linked, as they are now."""
     page_ids = msgspec.json.decode(result, type=list[str])
     with app.database.reading() as connection:
         rows = Pages(connection).many(page_ids)

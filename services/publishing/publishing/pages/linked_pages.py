@@ -1,7 +1,4 @@
-"""Stores linked pages.
-
-For the operator it links and expires pages, and encrypts the credentials of pages with a new key.
-"""
+"""Stores linked pages. Also the operator's calls: link a page, expire it, encrypt credentials with a new key."""
 
 from functools import partial
 from typing import Any
@@ -28,7 +25,7 @@ from publishing.store.polls import Polls
 def link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
     """Links a platform's account to a brand, for the operator.
 
-    A page that is linked again gets the new token and works again. Repeating the operation only returns the page.
+    A page that is linked again gets the new token and works again. A repeated request only returns the page.
     """
     caller.check_operator()
     page = once(app.database, caller, partial(_link, app, caller, request), partial(_page, app))
@@ -67,7 +64,7 @@ def _link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
 
 
 def _page(app: AppContext, page_id: str) -> api.Page:
-    """Answers a repeated operation with the page as it is now. Raises NOT_FOUND if it was unlinked."""
+    """Answers a repeated request with the page as it is now. Raises NOT_FOUND if it was unlinked."""
     with app.database.reading() as connection:
         page = Pages(connection).get(page_id)
     if page is None or page.unlinked_at is not None:
@@ -76,7 +73,8 @@ def _page(app: AppContext, page_id: str) -> api.Page:
 
 
 def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
-    """Stores a linked page: adds it, or updates the brand's page for the same account of the platform."""
+    """Stores a linked page: adds it, or updates the brand's page for the same platform account. Makes its comment polls
+    due."""
     page = Pages(connection).link(values, is_pushed=values["platform"] in PUSHED.values())
     Polls(connection).wake_page(page.id)
     return page
@@ -91,7 +89,7 @@ def wake_linked() -> None:
 def expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
     """Marks a page as expired, for the operator, as if the platform had ended the connection.
 
-    Link sessions that the account began before become void. Repeating the operation only returns the page.
+    Link sessions that the account began before become void. A repeated request only returns the page.
     """
     caller.check_operator()
     return once(app.database, caller, partial(_expire, app, caller, request), partial(_page, app))
@@ -116,8 +114,8 @@ def _expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
 
 
 def rotate_keys(app: AppContext, caller: Caller, request: RotateKeys) -> KeysRotated:
-    """Encrypts the credentials of the next pages with the newest key. Skips credentials that were renewed meanwhile:
-    they are encrypted with that key already."""
+    """Encrypts the credentials of the next batch of pages, those with ids after `request.after`, with the newest key.
+    Skips credentials that were renewed meanwhile: they are encrypted with that key already."""
     caller.check_operator()
     with app.database.transaction() as connection:
         pages = Pages(connection)

@@ -14,8 +14,8 @@ from publishing.store.pages import Pages
 def show_list(app: AppContext, caller: Caller, request: api.ListPages) -> api.PageList:
     """Lists pages, newest first.
 
-    Raises BRAND_NOT_AUTHORIZED if the requested brand has pages but the token may not use the brand, NOT_FOUND for a
-    malformed brand id.
+    Raises BRAND_NOT_AUTHORIZED if the requested brand has pages but the token may not use the brand, and NOT_FOUND for
+    a malformed brand id.
     """
     platform = platform_code(request.platform)
     brand_ids = caller.brand_ids

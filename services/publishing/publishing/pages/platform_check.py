@@ -151,8 +151,8 @@ def _of_the_page(
 def _without_tokens(
     app: AppContext, page: PageRow, checks: Sequence[PlatformCheck]
 ) -> Iterator[PlatformCheck]:
-    """Hides the page's tokens in the results, because a platform may quote a token in a refusal: the old one and, if a
-    check renews it, the new one."""
+    """Hides the page's tokens in the results, because a platform may quote one in a refusal. If a check renews the
+    token, hides both the old and the new one."""
     with app.database.reading() as connection:
         rows = (page, Pages(connection).get(page.id) or page)
     tokens: set[str | None] = set()
@@ -201,7 +201,7 @@ def _permissions(missing: tuple[str, ...] | None) -> PlatformCheck:
 def _reading(
     app: AppContext, page: PageRow, connector: Connector, account: Account
 ) -> Iterator[PlatformCheck]:
-    """Checks that comments and counts of the page's latest post can be read, as far as Posthaste offers them there."""
+    """Checks whether comments and counts of the page's latest post can be read, where Posthaste supports these."""
     row = PLATFORMS[page.platform]
     with app.database.reading() as connection:
         posts = Lists(connection).published(

@@ -21,7 +21,9 @@ _REST_SECONDS = 300.0
 
 def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> PlatformRefusal:
     """Stores what a platform's refusal says about the page: that it has expired, or for how long it takes no calls.
-    Returns the refusal as `effective_refusal` does."""
+
+    Returns the refusal as the caller should treat it: an expired token that can be renewed is a temporary failure.
+    """
     log.warning("page_refused", page_id=page.id, kind=first.kind, code=first.code)
     refusal = effective_refusal(app, page, first)
     note_expiry(app, page, refusal)
@@ -32,5 +34,6 @@ def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> Plat
 
 
 def rest_seconds(refusal: PlatformRefusal) -> float:
-    """Returns for how many seconds a rate-limited page gets no calls: as long as the platform says, up to a day."""
+    """Returns for how many seconds a rate-limited page gets no calls: as long as the platform says, but at most a day;
+    `_REST_SECONDS` if it does not say."""
     return min(refusal.wait_seconds or _REST_SECONDS, DAY_SECONDS)

@@ -71,8 +71,8 @@ class Grant(Record):
 def renew_at(now: datetime, tokens: Tokens) -> datetime | None:
     """Returns when to renew tokens; None without a refresh token, or if they do not expire.
 
-    They are renewed when a tenth of their lifetime is left, or ten minutes if that is more, which leaves time for
-    retries; but never in the first half of the lifetime.
+    That is when a tenth of their lifetime is left, or ten minutes if that is more, so that there is time for retries.
+    It is never in the first half of the lifetime.
     """
     lifetime = tokens.lifetime_seconds
     if tokens.refresh_token is None or lifetime is None:
@@ -110,7 +110,7 @@ def effective_refusal(
 ) -> PlatformRefusal:
     """Returns the refusal as the caller should treat it: an expired token that can be renewed is a temporary failure.
 
-    With `hastens` the renewal is made due at once. If the renewal is refused, the page expires.
+    `hastens`: makes the renewal due at once. If the platform refuses the renewal, the page expires.
     """
     if refusal.kind is not Refusal.EXPIRED or not can_renew(app, page):
         return refusal
@@ -194,7 +194,7 @@ def _revoke(app: AppContext, login: Login | None, renewal: Renewal, credentials:
     """Revokes an unlinked page's permission at the platform, unless another page uses the same login. Erases the
     credentials.
 
-    Raises PlatformRefusal while another try may succeed.
+    Raises PlatformRefusal, and erases nothing, if a later try may succeed.
     """
     with app.database.reading() as connection:
         is_shared = Renewals(connection).is_shared(renewal.page)

@@ -52,8 +52,8 @@ class Subject(NamedTuple):
 def check(
     app: AppContext, page: PageRow, connector: Connector, account: Account, request: CheckPlatform
 ) -> PlatformCheck:
-    """Makes the test post and removes it again, or only removes the one that an earlier check left. Returns the check's
-    result.
+    """Makes the test post and removes it again. If an earlier check left a test post, removes only that one. Returns
+    the check's result.
 
     The check is skipped on a platform that cannot delete posts. It is skipped as well if a needed photo is missing
     (neither the request nor the page has one), or if the test post would be public and the request does not allow that.
@@ -148,7 +148,8 @@ def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) ->
 
 
 def _outcome(subject: Subject, left: TrialPost) -> Outcome:
-    """Returns the outcome of an interrupted check's post. A post that was only staged was never visible."""
+    """Returns the outcome of a test post whose check was interrupted: NotPublished for a post that is only prepared,
+    because nobody can see it."""
     if subject.trial.content is None:
         return NotPublished(settled=True)
     content, checkpoint = subject.trial.content(left.text), Checkpoint(left.checkpoint or {})

@@ -23,7 +23,7 @@ _SETTLED_AT_ONCE = 5
 
 
 def unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
-    """Unlinks a page, once per operation.
+    """Unlinks a page, only once even if the request is repeated.
 
     Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a page that the caller may not use, PAGE_IN_USE if the page has queued
     posts and the request does not cancel them, and POST_IN_PROGRESS while a post, a first comment or a reply of the
@@ -60,9 +60,11 @@ def _answered_again(app: AppContext, caller: Caller, result: str) -> api.PageUnl
 
 
 def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[list[Post], dict[str, int]]:
-    """Cancels the page's queued and held posts. Returns them, and the revisions of their events for the media service.
+    """Cancels the page's queued and held posts. Returns the posts and, by post id, the revisions of their events to the
+    media service.
 
-    Raises PAGE_IN_USE if there are such posts and `may` is False, and POST_IN_PROGRESS while a post is being sent.
+    Raises PAGE_IN_USE if there are such posts and `may` is False, and POST_IN_PROGRESS while a post, a first comment or
+    a reply of the page is being sent.
     """
     store = Posts(connection)
     pending = store.pending_of_page(page_id)

@@ -110,7 +110,7 @@ class MediaSource:
 
     @classmethod
     def of(cls, file: FileFacts, **given: Any) -> "MediaSource":
-        """Returns a source with the properties of `file`. `given` are the other fields: where the bytes are."""
+        """Returns a source with the properties of `file`. `given`: the other fields, such as `url` or `body`."""
         facts = structs.asdict(file)
         return cls(content_type=facts.pop("mime_type"), **facts, **given)
 
@@ -152,8 +152,8 @@ class Checkpoint:
 
     The next attempt or look-up starts with the values of the last attempt. It reuses objects that were staged on the
     platform for the same content, and ignores all others. A publish of a single call need not save, because its attempt
-    is stored already. A publish that may take long saves right before its last call, which is not sent if saving shows
-    that the claim was lost. Saving None deletes a value.
+    is stored already. A publish that may take long saves right before its last call, which is not sent if `save` raises
+    an error because the claim was lost. Saving None deletes a value.
     """
 
     #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.
@@ -166,14 +166,14 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """The time (real) at which a restored backup replaced this checkpoint; None if none has. Steps that were stored
-        after the backup are missing in it."""
+        """When a restored backup replaced this checkpoint, in real time; None if none has. Steps that were stored after
+        the backup are missing in it."""
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
     @property
     def answered(self) -> str | None:
-        """The remote id in the platform's answer, if another post of ours has the same id; otherwise None."""
+        """The remote id that the platform answered with, if another post of ours has it already; otherwise None."""
         return self.get(self._ANSWERED)  # type: ignore[no-any-return]
 
     def get(self, name: str) -> Any:
@@ -201,9 +201,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Published posts with the attempt's content. Not found by an id of the attempt, so another attempt may have made
-    them.
-    """
+    """Posts with the attempt's content. No id proves that this attempt made them: another one may have."""
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]
@@ -212,7 +210,7 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """Returns the first candidate, with all candidates as its `guess`. `by_text`: their texts are equal to the
+    """Returns the first candidate, with all candidates as its `guess`. `by_text`: whether their texts equal the
     attempt's."""
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
@@ -232,7 +230,7 @@ class NotPublished:
 
 @dataclass(frozen=True, slots=True)
 class StillUnknown:
-    """The platform is still working on the post: look again after `wait_seconds` at the earliest."""
+    """The outcome is not known yet: the platform may be processing the post. Look again after `wait_seconds`."""
 
     wait_seconds: float = 0.0
 
@@ -330,7 +328,7 @@ class Connector(ABC):
 
     @abstractmethod
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Makes the post visible once, and waits until it is processed: minutes for a video.
+        """Makes the post visible once, and waits until the platform has processed it, which takes minutes for a video.
         Raises OutcomeUnknown without a usable answer."""
 
     @abstractmethod
@@ -387,7 +385,7 @@ class Connector(ABC):
         raise NotImplementedError
 
     def named(self, account: Account, remote_id: str) -> Published | None:
-        """Returns the post with its final id (`Published.is_named_later`); None if it has none yet. Only reads."""
+        """Returns the post with its final id (`Published.is_named_later`); None if there is none yet. Only reads."""
         raise NotImplementedError
 
     @abstractmethod

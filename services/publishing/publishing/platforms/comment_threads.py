@@ -1,8 +1,7 @@
-"""Reads comments page by page on platforms that list threads.
+"""Reads comments page by page on platforms that list threads: comments with their replies.
 
-A page of such a platform counts threads, not comments, and cannot leave out older threads. If the page has more
-comments and replies than the client asked for, the next call reads the same page again. It continues after the last
-comment that was shown.
+Such a platform counts only threads, so one of its pages may have more comments and replies than the client asked for.
+The next call then reads the same page again, and continues after the last comment that was shown.
 """
 
 from collections.abc import Callable, Iterable

@@ -22,7 +22,7 @@ class Fact:
 def ask(check: str, expected: str, advice: str, question: Callable[[], tuple[bool, str]]) -> Fact:
     """Runs one check of a platform. `question` returns whether all is as expected, and what was found.
 
-    If the platform refuses the question, the refusal is what was found.
+    If the platform refuses the question or answers in an unknown format, that is what was found.
     """
     try:
         holds, found = question()

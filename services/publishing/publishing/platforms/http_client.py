@@ -1,10 +1,10 @@
-"""HTTP to a platform: makes a call if it may still be sent, and decides whether a call without an answer may have
-worked. Reads values out of answers, which may contain anything.
+"""Sends HTTP calls to a platform, decides whether a call without an answer may have worked, and reads values out of
+answers, which may contain anything.
 
 What an answer means is decided in each platform's folder. No call is repeated here and no redirect is followed.
 
-Right before a visible call is sent, the function given to `permission` is asked whether the call may still be sent. It
-is not a parameter of connectors, because a connector that forgot to pass it on would send after the claim was lost.
+Right before a visible call is sent, the function given to `permission` is asked whether the call may still be sent.
+Connectors do not get this function as a parameter: one that forgot to pass it on would send after the claim was lost.
 """
 
 import builtins
@@ -151,8 +151,8 @@ def permission(ask: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def permission_until(deadline: float) -> Iterator[None]:
-    """Stops every visible call in this block after `deadline`, a `chassis.db.leases.local_deadline`. Used where the
-    claim has a lease of its own.
+    """Stops every visible call in this block after `deadline`, a `chassis.db.leases.local_deadline`. For a claim that
+    has its own lease instead of the worker's.
 
     A stopped call raises OutcomeUnknown, because an earlier call in the block may have been sent.
     """
@@ -166,7 +166,7 @@ def permission_until(deadline: float) -> Iterator[None]:
 
 
 def check_permission() -> None:
-    """Calls the `ask` of `permission`, which raises an exception if no visible call may be sent any more."""
+    """Calls the function given to `permission`, which raises an exception if no visible call may be sent any more."""
     _ask.get()()
 
 
@@ -211,8 +211,11 @@ def no_answer(error: Exception, visible: bool) -> Exception:
 
 
 def unrecognised(response: Response, visible: bool, wait_seconds: float | None = None) -> Exception:
-    """Returns the error for an answer that is not in the platform's format, such as one from a proxy. `wait_seconds`:
-    how long to wait if the platform limits the rate."""
+    """Returns the error for an answer that is not in the platform's format, such as one from a proxy: OutcomeUnknown
+    for a `visible` call, otherwise a temporary failure. Status 429 is always a rate limit.
+
+    `wait_seconds`: how long to wait after a rate limit; None: as long as the header Retry-After says.
+    """
     if response.status == 429:  # never sent after the work was done
         wait = retry_after(response.headers) if wait_seconds is None else wait_seconds
         return PlatformRefusal(Refusal.RATE_LIMITED, "HTTP_429", "Too many calls.", wait)
@@ -304,6 +307,7 @@ def iso_time(text: Any) -> datetime | None:
 
 
 def epoch_time(value: Any, *, per_second: int = 1) -> datetime | None:
-    """Converts a Unix time to UTC; None for anything else. `per_second` is 1 for seconds, 1000 for milliseconds."""
+    """Converts a Unix time to UTC; None if the value is no positive number. `per_second`: 1 for seconds, 1000 for
+    milliseconds."""
     is_time = isinstance(value, int | float) and not isinstance(value, bool) and value > 0
     return datetime.fromtimestamp(value / per_second, UTC) if is_time else None

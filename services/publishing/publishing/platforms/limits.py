@@ -1,9 +1,9 @@
 """Checks a post against its platform's limits. Pure.
 
 These are the lengths as the platform counts them, the number and mix of media, the settings and the files. The figures
-are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`). A file that the service media
-can make fit is judged by its future rendition (`contracts.renditions`). So only a file that would need cropping or
-cutting is refused.
+are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`). A file that the media service
+can convert is judged as it will be after the conversion (`contracts.renditions`). So only a file that would need
+cropping or cutting is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -172,8 +172,8 @@ def check_files(
     """Returns every problem of single files (name, file), each as a VALIDATION_ERROR with the name as field.
 
     `file_count` counts all files of the post, unknown ones included. Unknown properties of a file are not checked.
-    `before_renditions`: judges the rendition that the media service will make. Types of media that a platform never
-    takes are found by `check_content`.
+    `before_renditions`: judges a file as it will be after the media service has converted it. Types of media that a
+    platform never takes are found by `check_content`.
     """
     title, found = PLATFORMS[platform_code].title, []
     for field, source in files:

@@ -1,8 +1,7 @@
 """Limits how far the lists of a platform are read.
 
 Every list is limited by its number of pages, and replies to comments by time as well. A look-up must have read the
-whole list. It therefore fails if the list goes on after the last page that we read. A list of comments shows what was
-read.
+whole list, so it fails if the list goes on after the last page that we read. A list of comments shows what was read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -36,7 +35,8 @@ def listing_ends() -> float:
 
 
 def page_numbers(most: int, until: float | None = None) -> Iterator[int]:
-    """Yields the numbers of a list's pages, from 0. Raises ListTooLong after `most` pages, OutOfTime after `until`."""
+    """Yields the numbers of a list's pages, from 0. Raises ListTooLong after `most` pages, OutOfTime after `until`, a
+    time by `time.monotonic`."""
     for number in range(most):
         if until is not None and monotonic() >= until:
             raise OutOfTime
@@ -45,11 +45,11 @@ def page_numbers(most: int, until: float | None = None) -> Iterator[int]:
 
 
 def threads_read(rows: Sequence[Row], replies: Callable[[Row], Iterable[Row]]) -> list[tuple[Row, list[Row]]]:
-    """Returns comments with their replies, up to the first comment whose replies could not be read in time: the next
-    page begins with that one.
+    """Returns comments with their replies. Stops before a comment whose replies could not be read in time: the next
+    page begins with that comment.
 
-    The first comment of a page is always returned, with the replies read so far; otherwise every reading of that page
-    would stop at the same comment.
+    The first comment is always returned, with the replies read so far; otherwise every reading of the page would stop
+    at it.
     """
     threads: list[tuple[Row, list[Row]]] = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""The interface of a platform's folder: its `plugin.py` defines a `PLUGIN`; and functions that read a post's settings.
+"""The interface of a platform's folder, whose `plugin.py` defines `PLUGIN`, and functions that read a post's settings.
 
 `registry` finds the folder by the platform's row in `contracts.platforms`. No other code depends on a particular
 platform.

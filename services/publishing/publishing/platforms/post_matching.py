@@ -37,8 +37,10 @@ def similar_text(ours: str, theirs: str) -> bool:
 
 
 def own_comment(sent: OpenComment, comments: Iterable[RemoteComment]) -> str | None:
-    """Returns the id of the first comment that can be the one we sent: same account and text, not older, not among
-    the `known_ids`. None if there is none."""
+    """Returns the id of the first comment that can be the one we sent; None if there is none.
+
+    It has the same account and text, is not older than our call, and is not among the `known_ids`.
+    """
     start = window_start(sent.began_at)
     for one in comments:
         is_ours = one.author_id == sent.account.remote_account_id and one.id not in sent.known_ids

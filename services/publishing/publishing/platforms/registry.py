@@ -35,7 +35,8 @@ PUSHED: Mapping[str, str] = {PLATFORMS[code].name: code for code, plugin in PLUG
 
 
 def settings_from_env() -> dict[str, Any]:
-    """Reads each platform's settings from the environment, by code. Raises ConfigError if one is malformed."""
+    """Reads each platform's settings from the environment, by the platform's code. Raises ConfigError if one is
+    malformed."""
     return {code: plugin.settings.from_env() for code, plugin in PLUGINS.items()}
 
 

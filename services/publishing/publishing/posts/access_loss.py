@@ -1,4 +1,4 @@
-"""Holds the queued posts of makers who lost access, and tells the owner of the account (event posts.held)."""
+"""Holds the queued posts of users and tokens that lost access, and tells the account's owner (event posts.held)."""
 
 import msgspec
 import structlog
@@ -19,14 +19,15 @@ _SOONEST_SECONDS, _LATEST_SECONDS = 1.0, 60.0
 
 
 def on_access_revoked(connection: Connection, event: Event) -> None:
-    """Stores, from the event access.revoked, the makers whose posts `hold_posts` will hold."""
+    """Stores the makers in the event access.revoked: `hold_posts` will hold their posts."""
     Holds(connection).add(event.id, event.account_id, msgspec.convert(event.data, AccessRevoked))
 
 
 def hold_posts(app: AppContext) -> int:
     """Holds posts of one maker who lost access. Returns 1, or 0 when no maker is due.
 
-    Each maker is looked at repeatedly, until calls that were in progress when access was lost can queue no more posts.
+    Looks for the posts of each maker repeatedly, until calls that were in progress when access was lost can queue no
+    more.
     """
     with app.database.transaction() as connection:
         holds = Holds(connection)

@@ -1,9 +1,10 @@
-"""Answers clients in time. If a platform takes too long, the call to it goes on after the answer.
+"""Answers clients in time. If a platform takes too long, the client gets PLATFORM_OUTCOME_UNKNOWN with the post's id
+while the gateway still waits, and the call to the platform goes on.
 
-That answer is PLATFORM_OUTCOME_UNKNOWN with the post's id, and is given while the gateway still waits. A post is
-stored with the time until which its client waits (`posts.awaited_until`). Before that answer is given, the time is
-removed from the post: from then on an event reports the outcome. An outcome that is stored before is the answer. If
-the database is down, the time stays: then an event reports an outcome that is stored after it.
+A post is stored with the time until which its client waits (`posts.awaited_until`). Right before
+PLATFORM_OUTCOME_UNKNOWN is given, this time is removed, so that an event reports the outcome. If the outcome has been
+stored by then, the client gets it as the answer. If the database is down, the time stays, and an event reports an
+outcome that is stored after it.
 """
 
 import time
@@ -30,7 +31,7 @@ _END_SECONDS = 4.0
 
 
 class Answer:
-    """The time limit of the answer to one part of a client's call, and the post that the part is about."""
+    """How long the client waits for one part of its call, and the post or reply that the part has begun."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._end = time.monotonic() + (_ANSWER_SECONDS if seconds is None else seconds)
@@ -44,7 +45,8 @@ class Answer:
 
 
 class Part(NamedTuple, Generic[T]):
-    """One part of a client's call, such as the post on one page, with the caller of its operation."""
+    """One part of a client's call, such as the post on one page: what it runs, and the caller with the part's
+    operation."""
 
     caller: Caller
     work: Callable[[Answer], T]
@@ -56,7 +58,7 @@ Leave = Callable[[Caller], Left]
 
 def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) -> T:
     """Runs `work`, which calls a platform, in one of the account's slots for live calls. Returns its result or raises
-    its error; if it takes too long, raises the error described at `run`."""
+    its error. If it takes too long, raises PLATFORM_OUTCOME_UNKNOWN, or SERVICE_UNAVAILABLE if nothing was begun."""
 
     def on_turn(answer: Answer) -> T:
         with app.live_call(caller.account_id):
@@ -67,9 +69,8 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Marks the outcome of the caller's operation as not awaited by the client. Returns what is known of the
-    operation. Raises SERVICE_UNAVAILABLE if the database does not answer.
-    """
+    """Marks the outcome of the caller's operation as not awaited by the client. Returns what is known of the operation.
+    Raises SERVICE_UNAVAILABLE if the database does not answer, or if the call has no operation."""
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:
@@ -107,7 +108,8 @@ def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
 
 
 def _ended(future: Future[T], answer: Answer, left: Left | None) -> Future[T]:
-    """Returns the future with the answer to a part that takes too long. `left` is None when the database is down."""
+    """Returns a finished future for a part that takes too long: its own if it has ended meanwhile, else one with an
+    error. `left`: what is known of the part's operation; None when the database is down."""
     if left is not None and left.is_begun and left.post_id is None:
         wait([future], timeout=_END_SECONDS)
     if future.done():

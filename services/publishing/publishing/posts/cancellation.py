@@ -13,7 +13,7 @@ from publishing.store.posts import Posts
 
 
 def cancel(app: AppContext, caller: Caller, request: api.PostId) -> api.Cancelled:
-    """Cancels a queued, held or failed post. A repeated operation gets the same answer."""
+    """Cancels a queued, held or failed post. A repeated request gets the same answer."""
     work = partial(_cancel, app, caller, request)
     return once(app.database, caller, work, partial(_cancelled, app, caller))
 

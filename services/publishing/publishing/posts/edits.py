@@ -36,9 +36,9 @@ _EDITABLE = ("queued", "held")
 def edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
     """Changes a queued or held post. The rules are checked again for what changes.
 
-    The caller becomes the maker of a queued post; a held post stays held. A repeated operation gets the post. Raises
-    NOT_FOUND or POST_IN_PROGRESS if the post's state does not allow a change, TOKEN_REVOKED if the token was revoked
-    during the call, and the errors of `schedule`.
+    The caller becomes the maker (user and token) of a queued post; a held post stays held. A repeated request gets the
+    post. Raises NOT_FOUND or POST_IN_PROGRESS if the post's state does not allow a change, TOKEN_REVOKED if the token
+    was revoked during the call, and the errors of `schedule`.
     """
     work = partial(_edit, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))

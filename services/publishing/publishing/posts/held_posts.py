@@ -1,4 +1,4 @@
-"""Releases and cancels held posts: single ones, those of one maker, or all."""
+"""Releases and cancels held posts: those with given ids, those of one maker, or all."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -41,11 +41,11 @@ _PASSED = api.PostError(
 
 
 def release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.PostsReleased:
-    """Queues held posts again, once per operation. The caller becomes their maker.
+    """Queues held posts again, only once even if the request is repeated. The caller becomes their maker.
 
-    No guardrail is checked: a post that would break a cap when it is due is put off until it fits. Raises
-    TOKEN_REVOKED if the token was revoked during the call, and NOT_FOUND or BRAND_NOT_AUTHORIZED for an id in
-    `post_ids` that the caller may not use.
+    No guardrail is checked: a post that would break a cap when it is due is put off until it fits. Raises TOKEN_REVOKED
+    if the token was revoked during the call, and NOT_FOUND or BRAND_NOT_AUTHORIZED for an id in `post_ids` that the
+    caller may not use.
     """
     released = once(
         app.database, caller, partial(_release, app, caller, request), partial(_again, api.PostsReleased)
@@ -83,9 +83,8 @@ def _release(app: AppContext, caller: Caller, request: api.ReleasePosts) -> api.
 
 
 def cancel(app: AppContext, caller: Caller, request: api.HeldPosts) -> api.HeldPostsCancelled:
-    """Cancels held posts, once per operation. Raises TOKEN_REVOKED if the token was revoked during the call, and
-    NOT_FOUND or BRAND_NOT_AUTHORIZED for an id in `post_ids` that the caller may not use.
-    """
+    """Cancels held posts, only once even if the request is repeated. Raises TOKEN_REVOKED if the token was revoked
+    during the call, and NOT_FOUND or BRAND_NOT_AUTHORIZED for an id in `post_ids` that the caller may not use."""
     work = partial(_cancel, app, caller, request)
     return once(app.database, caller, work, partial(_again, api.HeldPostsCancelled))
 
@@ -146,5 +145,5 @@ def _refused(
 
 
 def _again(kind: type[T], result: str) -> T:
-    """Answers a repeated operation with its stored result, decoded as `kind`."""
+    """Answers a repeated request with its stored result, decoded as `kind`."""
     return msgspec.json.decode(result, type=kind)

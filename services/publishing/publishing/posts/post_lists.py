@@ -107,8 +107,8 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
 def calendar(app: AppContext, caller: Caller, request: api.ListCalendarPosts) -> api.CalendarPosts:
     """Lists the posts of a span of time in brief, soonest first.
 
-    If more posts than the limit are not published, returns the earliest of them. If more than the limit are published,
-    returns the latest of those.
+    The limit applies to published posts and to all others separately: of too many published posts the latest are
+    returned, of too many others the earliest.
     """
     statuses, platform = statuses_in(request.status), platform_code(request.platform)
     _check_zone(since=request.since, until=request.until)

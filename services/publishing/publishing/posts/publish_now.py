@@ -56,8 +56,8 @@ def publish(
 def report_at_once(app: SendingContext, caller: Caller, request: Nothing) -> Nothing:
     """Turns on events for posts that the account publishes at once, for subscriptions with `immediate_posts`.
 
-    Applies to all posts that begin from now on. It is never turned off: webhooks drops events that no subscription asks
-    for.
+    Applies to all posts that begin from now on. It is never turned off: the webhooks service drops events that no
+    subscription asks for.
     """
     with app.database.transaction() as connection:
         Sending(connection).report_at_once(caller.account_id)
@@ -124,11 +124,11 @@ def _claim(
 
 
 def _record(app: SendingContext, outcome: AttemptOutcome, answer: Answer) -> Post | None:
-    """Stores the outcome and returns the post; None if the database is down for too long: a look-up finds the outcome
-    later.
+    """Stores the outcome and returns the post. Goes on trying after the client has stopped waiting; then an event
+    reports the outcome.
 
-    Goes on trying after the client has stopped waiting; then an event reports the outcome. Raises SERVICE_UNAVAILABLE
-    for a post that was certainly not published.
+    If the database is down for too long, returns None, because a look-up finds the outcome later. Raises
+    SERVICE_UNAVAILABLE instead if the post was certainly not published.
     """
     try:
         return app.outcomes.write(outcome, more_seconds=answer.left_seconds).post
@@ -139,7 +139,7 @@ def _record(app: SendingContext, outcome: AttemptOutcome, answer: Answer) -> Pos
 
 
 def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishResult | None:
-    """Answers a repeated operation with the result of its post; None if the platform refused it, so that it may be
+    """Answers a repeated request with the result of its post; None if the platform refused it, so that it may be
     sent again. Raises NOT_FOUND if the caller may no longer see the post, and POST_IN_PROGRESS while it is being sent
     or looked up.
     """

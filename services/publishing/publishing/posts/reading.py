@@ -9,7 +9,7 @@ from publishing.store.posts import Posts
 
 
 def shown(app: AppContext, caller: Caller, post_id: str) -> api.ScheduledPost:
-    """Answers a repeated operation with its post as it is now."""
+    """Answers a repeated request with its post as it is now."""
     return get_post(app, caller, post_id, by_operator=True).scheduled_view()
 
 

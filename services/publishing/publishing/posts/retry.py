@@ -17,7 +17,8 @@ from publishing.store.posts import Posts
 
 
 def retry(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Makes a failed post due now. The caller becomes its maker. A repeated operation only gets the post.
+    """Makes a failed post due now. The caller becomes its maker (user and token). A repeated request only gets the
+    post.
 
     Raises POST_IN_PROGRESS for a queued post, NOT_FOUND for a post in any other state (decisions) or with a file that
     is gone, and TOKEN_REVOKED if the token was revoked during the call.
@@ -51,7 +52,7 @@ def _retry(app: AppContext, caller: Caller, request: api.PostId) -> api.Schedule
 
 
 def bring_due(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Makes a queued post due now, for the operator. A repeated operation gets the post, even if it is published by
+    """Makes a queued post due now, for the operator. A repeated request gets the post, even if it is published by
     then."""
     caller.check_operator()
     work = partial(_bring_due, app, caller, request)

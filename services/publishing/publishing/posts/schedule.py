@@ -30,7 +30,7 @@ from publishing.store.posts import Posts
 
 
 def schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api.ScheduledPost:
-    """Stores a post to be published at a time. A repeated operation gets its post, even if it would be refused now."""
+    """Stores a post to be published at a time. A repeated request gets its post, even if it would be refused now."""
     work = partial(_schedule, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))
 
@@ -47,8 +47,8 @@ def _schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api
 def _attach(
     app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
 ) -> None:
-    """Makes all checks except the guardrails, and attaches the post's files on the way: the last checks need their
-    properties."""
+    """Makes all checks except the guardrails, and attaches the post's files before the last checks, which need the
+    files' properties."""
     with app.database.reading() as connection:
         found, now = Pages(connection).get_with_time(request.page_id)
     page = reached(caller, found)
@@ -72,8 +72,8 @@ def _queue(
     post_id: str,
     files: Sequence[Attached] = (),
 ) -> Post:
-    """Checks all rules and stores the post in one transaction; without files this takes two messages to the
-    database."""
+    """Checks the guardrails and stores the post in one transaction. For a post without files, also makes the other
+    checks, in only two round trips to the database."""
     with app.database.transaction() as connection:
         store, effect = Posts(connection), Effect(caller, post_id)
         around = store.lock_around(request.page_id, caller.account_id, scheduled_at, effect=effect)

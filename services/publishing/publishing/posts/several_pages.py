@@ -151,7 +151,7 @@ def _run(
 ) -> api.PageResults:
     """Runs `one` for every page in parallel and returns the results.
 
-    Runs `check` before. If an earlier try has already made a post, leaves `check` out: `one` checks each page by
+    Runs `check` first. If an earlier try has already made a post, leaves `check` out, because `one` checks each page by
     itself.
     """
     going = _going(app, caller, request.pages)
@@ -168,7 +168,7 @@ def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]
     """Returns the pages to run: those with a unit of the month's quota, and those on which an earlier try has made a
     post.
 
-    On the other pages the earlier tries are voided.
+    Voids the earlier tries on all other pages: they can no longer make a post.
     """
     held = [(page.operation_id, caller.try_number) for page in pages if not page.goes]
     if not held:

@@ -1,4 +1,4 @@
-"""Answers quota's question which of its unconfirmed units were used."""
+"""Tells quota which operations made nothing, so that they use no unit of the month's quota."""
 
 import structlog
 
@@ -11,9 +11,10 @@ log = structlog.get_logger()
 
 
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
-    """Gives back the units of operations that made nothing, and voids the tries that quota asks about.
+    """Gives back the units of operations that made nothing. Before that, voids the tries that quota asks about, so that
+    they can make nothing later.
 
-    An operation whose post or reply is being sent or looked up is undecided: quota asks about it again. The remaining
+    An operation whose post or reply is being sent or looked up is undecided: quota asks about it again. All other
     operations have made a post or a reply, so their units stay used.
     """
     voided = PostOperations(connection).void([(one.operation_id, one.try_number) for one in asked.charges])

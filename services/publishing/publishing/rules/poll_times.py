@@ -52,7 +52,8 @@ def wait_before_poll(stages: Stages, age_seconds: float) -> float | None:
 
 
 def begin(poll: Poll) -> Poll:
-    """Returns the poll with the position where its next turn begins: further down the list, or at the top again."""
+    """Returns the poll at the position where its next reading begins: further down the list, or at the top again. At
+    the top, also decides whether to read the whole list."""
     if poll.cursor is not None:
         return poll
     is_full = poll.since is None or poll.full_seconds is None or poll.full_seconds >= FULL_SECONDS

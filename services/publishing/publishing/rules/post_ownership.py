@@ -20,10 +20,10 @@ def own_post(
     although their remote ids are not known.
 
     Decides nothing while a similar post is being sent, because the platform's answer will name that post. It does not
-    matter which of two equal posts gets which candidate. But each other post with a similar text and other pictures or
-    settings, which a look-up does not see, may own one candidate. So `post` gets a candidate only if there are more
-    candidates than such posts. Candidates are assigned in the order in which the attempts began, because a page's posts
-    are sent one after another.
+    matter which of two equal posts gets which candidate. But a look-up does not see all pictures and settings, so each
+    other post with a similar text that differs in these may own one candidate. `post` gets a candidate only if there
+    are more candidates than such posts. Candidates are assigned in the order in which the attempts began, because a
+    page's posts are sent one after another.
     """
     if found.guess is None:
         return None if found.remote_id in taken else found

@@ -1,6 +1,6 @@
-"""Ends claims on which nobody works any more, of dead processes and of this one.
+"""Ends claims that no task works on any more: those of dead processes, and lost ones of this process.
 
-Their posts return to the queue, or their outcomes are looked up if an attempt was open.
+Their posts return to the queue. If an attempt was open, its outcome is looked up instead.
 """
 
 import structlog

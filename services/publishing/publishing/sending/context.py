@@ -35,8 +35,8 @@ class SendingContext(AppContext):
 
 @cache
 def context_of(database: Database, bus: Bus) -> SendingContext:
-    """Creates the context of this process, with its database and with settings from the environment. Keeps the
-    worker's lease.
+    """Creates the context of this process, with its database and with settings from the environment. Starts the thread
+    that renews the worker's lease.
 
     Raises ConfigError if a setting is missing or malformed.
     """

@@ -48,7 +48,8 @@ def deliver(app: AppContext, page: PageRow, post: Post) -> AttemptOutcome:
     """Sends a post whose attempt is already stored, and returns the outcome.
 
     After an unforeseen error, or if the claim was lost in between, the outcome is unknown, because something may have
-    been sent. If another process has claimed the post since, its higher fence makes this outcome void.
+    been sent. If another process has claimed the post since, the post has a higher fencing token, and this outcome is
+    not stored.
     """
     try:
         connector, account = app.connection_to(page)
@@ -82,8 +83,8 @@ def content_of(post: Post, sources: tuple[MediaSource, ...]) -> Content:
 
 
 def checkpoint_of(app: AppContext, post: Post) -> Checkpoint:
-    """Returns the post's checkpoint. Saving it stores it under the post's fence, and stops the sending if the claim was
-    lost."""
+    """Returns the post's checkpoint. Its `save` raises ClaimLost if the post's claim no longer holds, so that nothing
+    more is sent."""
     claim = Claim(post.id, post.fence)
 
     def store(values: dict[str, Any]) -> None:
@@ -129,7 +130,7 @@ def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSou
 
 
 def await_final_id(app: AppContext, post: Post, published: Published) -> None:
-    """If the platform gives the post's final id only later, stores that the id must still be asked for."""
+    """Stores that the post's final id must still be asked for, if the platform gives that id only later."""
     if published.is_named_later:
         with app.database.transaction() as connection:
             FinalIds(connection).wait(post.id, FIRST_ID_SECONDS)

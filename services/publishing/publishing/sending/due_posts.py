@@ -43,9 +43,9 @@ _BRAND_SECONDS = 1.0
 def publish_due_posts(app: SendingContext) -> int:
     """Claims as many due posts as the pool has free tasks for, and starts sending them.
 
-    Waits a moment first, until a good part of the pool is free, so that one claim serves many pages. Due posts of a
-    brand whose lock another transaction holds are claimed separately, as soon as the lock is free. Returns how many
-    posts were claimed, put off or given up; 1 if no task became free, so that the loop tries again at once.
+    First waits a moment for a third of the pool to be free, so that one claim serves many pages. Due posts of a brand
+    whose lock another transaction holds are claimed separately, as soon as the lock is free. Returns how many posts
+    were claimed, put off or given up; 1 if no task became free, so that the loop tries again at once.
     """
     if not app.page_queues.wait_free(
         app.page_queues.size // 3, _GATHER_SECONDS
@@ -193,7 +193,7 @@ def _plan(app: SendingContext, queues: PageQueues, due: Sequence[DueQueue], now:
 
 
 def _settle(connection: Connection, due: Sequence[DueQueue], plans: dict[str, Plan]) -> None:
-    """Puts off the posts that must wait, and fails those that must no longer be sent."""
+    """Puts off the posts that must wait. Fails those that are too late, and those whose page has expired."""
     store = Sending(connection)
     store.put_off({post_id: at for plan in plans.values() for post_id, at in plan.put_off.items()})
     missed = [post_id for plan in plans.values() for post_id in plan.missed]

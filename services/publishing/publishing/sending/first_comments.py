@@ -54,7 +54,7 @@ _UNKNOWN = PostError(
 
 
 class _Step(NamedTuple):
-    """The next state of a first comment, the wait before that, and the error if it failed."""
+    """The next state of a first comment, the seconds until it is handled again, and the error if it failed."""
 
     state: str
     wait_seconds: float = 0.0

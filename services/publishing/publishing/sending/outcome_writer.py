@@ -1,8 +1,8 @@
 """Writes the outcomes of attempts, and begins the next attempts, for many page queues in one transaction.
 
-A queue that ends one post and begins the next does both in one call. While a transaction runs, further calls gather
-for the next: a single queue never waits, fifty share one commit. The writer also knows which claims this process
-works on.
+A queue that ends one post and begins the next does both in one call. Calls that come during a transaction share the
+next one: so a single queue never waits, and fifty queues share a commit. The writer also knows which claims this
+process works on.
 """
 
 import time
@@ -81,7 +81,7 @@ class OutcomeWriter:
     def let_go(self, *claims: Claim) -> None:
         """Notes that this process no longer works on the claims. Unknown claims are ignored.
 
-        The next recovery of lost claims ends a claim that was neither released nor given an outcome before this call.
+        If a claim was neither released nor given an outcome before this call, the next recovery of lost claims ends it.
         """
         self._held.difference_update(claims)
 
@@ -104,7 +104,7 @@ class OutcomeWriter:
         """Stores `outcome`, if given, and marks its page as expired if the outcome says so. Begins the attempt at the
         post of `begin`, if given. All is committed when the call returns.
 
-        While the database is down it tries again for the writer's patience plus `more_seconds`, then raises
+        While the database is down, tries again for the writer's `patience_seconds` plus `more_seconds`, then raises
         SERVICE_UNAVAILABLE. If a commit's answer was lost but the commit worked, the call returns as usual.
         """
         write = Write(outcome, begin)

@@ -45,9 +45,7 @@ _VAGUE = ("", "application/octet-stream", "binary/octet-stream")
 
 
 class FilesNotReady(Exception):
-    """Raised while the media service is still making the rendition of a file that the platform needs. Nothing was
-    sent.
-    """
+    """Raised while the media service is still converting a file for the platform. Nothing was sent."""
 
     def __init__(self, error: ApiError) -> None:
         super().__init__(error.message)
@@ -55,9 +53,8 @@ class FilesNotReady(Exception):
 
 
 def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
-    """Returns the files behind the post's media_ids, or their renditions for the platform. Raises PlatformRefusal if a
-    file is gone or cannot be used, and FilesNotReady while a rendition is being made.
-    """
+    """Returns the files behind the post's media_ids, converted where the platform needs it. Raises PlatformRefusal if a
+    file is gone or cannot be used, and FilesNotReady while a file is being converted."""
     if not post.media_ids:
         return ()
     with _refusals():
@@ -68,8 +65,7 @@ def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
 def await_ready(
     app: AppContext, caller: Caller, platform: str, files: Sequence[Attached], seconds: float
 ) -> None:
-    """Waits until the media service has made the renditions that the platform needs. Raises MEDIA_PROCESSING after
-    `seconds`.
+    """Waits until the media service has converted the files for the platform. Raises MEDIA_PROCESSING after `seconds`.
 
     Ignores other errors, because `held` raises them again.
     """
@@ -89,7 +85,7 @@ def await_ready(
 
 
 def _get(app: AppContext, caller: Caller, platform: str, files: Sequence[Attached]) -> dict[str, MediaFile]:
-    """Returns the files, or their renditions for the platform, by media id. Raises the errors of the media service."""
+    """Returns the files, converted where the platform needs it, by media id. Raises the errors of the media service."""
     needs = [need_of(platform, file.source.facts) for file in files]
     request = GetFiles(
         media_ids=tuple(dict.fromkeys(file.media_id for file in files)),

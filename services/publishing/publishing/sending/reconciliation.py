@@ -1,4 +1,5 @@
-"""Reconciliation of posts: looks posts with an unknown outcome up on the platform until it is known. Sends nothing."""
+"""Reconciliation of posts: looks up posts with an unknown outcome on the platform until the outcome is known. Sends
+nothing."""
 
 from dataclasses import replace
 from functools import partial

@@ -42,7 +42,7 @@ class AwaitedId(NamedTuple):
 
 
 class FinalIds:
-    """Posts that wait for their final id. Claims have no fence, because two workers would store the same id."""
+    """Posts that wait for their final id. Claims have no fencing token, because two workers would store the same id."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

@@ -74,7 +74,7 @@ _CANCEL = text("UPDATE posts SET state = 'cancelled', out_at = NULL WHERE id = A
 
 
 class Hold(NamedTuple):
-    """A maker who lost access, as a row of `post_holds`. The posts of such a maker are held."""
+    """A row of `post_holds`: a maker who lost access, with the tokens whose posts are held."""
 
     id: str
     account_id: str
@@ -113,12 +113,14 @@ class Holds:
         self._connection.execute(insert(post_holds).values(values))
 
     def next(self) -> Hold | None:
-        """Returns a stored maker who is due, locked until the transaction ends; None if there is none."""
+        """Returns a stored maker whose posts are due to be held, locked until the transaction ends; None if there is
+        none."""
         row = self._connection.execute(_NEXT).first()
         return None if row is None else Hold(*row)
 
     def hold(self, hold: Hold, limit: int) -> list[Post]:
-        """Holds up to `limit` queued posts of the maker, and marks those being sent. Returns the changed posts."""
+        """Holds up to `limit` queued posts of the maker. Marks those that are being sent, because they may return to
+        the queue. Returns the changed posts."""
         values = {"account_id": hold.account_id, "reason": hold.reason, "token_ids": hold.token_ids}
         rows = self._connection.execute(_HOLD, {**values, "limit": limit}).mappings()
         return [Post.of(row) for row in rows]

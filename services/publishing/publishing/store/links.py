@@ -74,8 +74,8 @@ class Links:
         )
 
     def end(self, link_id: str, state: str, values: dict[str, Any], life_seconds: float) -> LinkRow | None:
-        """Stores the result of a browser's return and keeps the session for `life_seconds`; None if no return is in
-        progress."""
+        """Stores the result of a browser's return and keeps the session for `life_seconds`. Returns None if no return
+        is in progress."""
         return self._one(
             update(links)
             .where(links.c.id == link_id, links.c.state == "exchanging")

@@ -108,8 +108,7 @@ Place = tuple[datetime, str]
 
 
 class Lists:
-    """Reads lists of posts. The callers have checked that the page `page_id` is within reach and of the given
-    platform."""
+    """Reads lists of posts. Callers have checked that the page `page_id` may be used and is of the given platform."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -123,14 +122,17 @@ class Lists:
         end: Place | None = None,
         **where: Any,
     ) -> list[Post]:
-        """Returns scheduled posts that fit `where` (the filters of `_scheduled`), soonest first. A `search` stops at
-        `end`."""
+        """Returns scheduled posts that fit the filters `where` (those of `_scheduled`), soonest first.
+
+        `search`: only posts with this text are returned. `end`: the place at which a search stops.
+        """
         ranges, states, values = _scheduled(account_id, **where)
         values |= {"limit": limit, **_searched(search, end or (_LAST, ""))}
         return self._posts(_soonest(ranges, states, search is not None), values)
 
     def scheduled_end(self, account_id: str, **where: Any) -> Place | None:
-        """Returns the place at which a search of this list must stop; None if it may read the whole list."""
+        """Returns the place at which a text search of this list must stop to be fast; None if it may read the whole
+        list."""
         ranges, states, values = _scheduled(account_id, **where)
         rows = _soonest_end(ranges, states).fetch(self._connection, values | {"reads": _READ})
         return (rows[0][0], rows[0][1]) if rows else None
@@ -151,14 +153,17 @@ class Lists:
         end: Place | None = None,
         **where: Any,
     ) -> list[Post]:
-        """Returns published posts that fit `where` (the filters of `_published`), newest first. A `search` stops at
-        `end`."""
+        """Returns published posts that fit the filters `where` (those of `_published`), newest first.
+
+        `search`: only posts with this text are returned. `end`: the place at which a search stops.
+        """
         ranges, values = _published(account_id, **where)
         values |= {"limit": limit, **_searched(search, end or (_FIRST, ""))}
         return self._posts(_newest(ranges, search is not None), values)
 
     def published_end(self, account_id: str, **where: Any) -> Place | None:
-        """Returns the place at which a search of this list must stop; None if it may read the whole list."""
+        """Returns the place at which a text search of this list must stop to be fast; None if it may read the whole
+        list."""
         ranges, values = _published(account_id, **where)
         rows = _newest_end(ranges).fetch(self._connection, values | {"reads": _READ})
         return (rows[0][0], _FIRST_ID) if rows else None
@@ -177,8 +182,8 @@ def _scheduled(
     platform: str | None = None,
     until: datetime | None = None,
 ) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """Returns the index ranges, the states and the values of a statement with these filters. `after`: the last row of
-    the previous page."""
+    """Returns what a statement with these filters needs: the name of its index ranges, the states, and its parameters.
+    `after`: the last row of the previous page."""
     states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
     if page_id is not None:
         ranges = "page"
@@ -209,8 +214,8 @@ def _published(
     since: datetime | None,
     before: Place | None,
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Returns the index ranges and the values of a statement with these filters. `before`: the last row of the previous
-    page."""
+    """Returns what a statement with these filters needs: the SQL of its index ranges, and its parameters. `before`: the
+    last row of the previous page."""
     if page_id is not None:
         ranges = _OF_PAGE
     elif brand_ids is None:

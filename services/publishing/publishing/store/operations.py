@@ -1,4 +1,5 @@
-"""SQL that finds out what an operation has made: a post, a reply or nothing. chassis writes the operations' rows."""
+"""SQL that finds out what an operation has made: a post, a reply or nothing. The rows of operations are written by
+chassis."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -72,7 +73,8 @@ class PostOperations:
         self._connection = connection
 
     def void(self, tries: Collection[tuple[str, int]]) -> Voided:
-        """Voids operations that have made nothing yet, given as (id, last try to void).
+        """Voids operations that have made nothing yet, given as (id, last try to void): these tries may not write any
+        more.
 
         Waits for a try that is storing something now. Raises SERVICE_UNAVAILABLE if that takes too long.
         """

@@ -57,7 +57,7 @@ _END_SUBSCRIPTION = text(
 @cache
 def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
     """Builds the statement of `Pages.newest`, the API's busiest list. The arguments say whether it is limited to
-    brands, limited to a platform, and begun at a position.
+    brands, whether it is limited to a platform, and whether it begins at a position.
 
     Pages of brands are read from the first rows of index ranges, one for each brand and platform. The condition on the
     account stands outside these ranges: otherwise the planner would choose the account's index and read all its pages.

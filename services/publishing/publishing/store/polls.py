@@ -46,8 +46,8 @@ class Polls:
         return [Poll.of(row) for row in rows]
 
     def save(self, poll: Poll, wait_seconds: float, *, ended_full: bool = False) -> bool:
-        """Stores the position in the list of comments and the time of the next turn. Returns False when the claim is
-        lost.
+        """Stores the position in the list of comments, and makes the poll due again after `wait_seconds`. Returns False
+        when the claim is lost.
 
         `ended_full`: the whole list has been read.
         """

@@ -192,9 +192,9 @@ class Posts:
         """Locks the page's brand and the page on the platform until the transaction ends. Then reads the posts within a
         day of `at` (None: now), except the post `without`. Posts of sibling pages are included.
 
-        With an `effect`, its operation and the page are locked first; raises Done if the operation has made another
-        post, IDEMPOTENCY_IN_PROGRESS for a voided try. A page of another account is neither locked nor read. A dry run
-        takes no lock.
+        With an `effect`, first locks its operation and the page, and raises Done if the operation has made another
+        post, IDEMPOTENCY_IN_PROGRESS if its try may not write any more. A page of another account is neither locked nor
+        read. A dry run takes no lock.
 
         Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks. So two of
         them never take the last place under a cap. Other changes of a queued post's time (a retry, `bring_due`, a claim

@@ -1,6 +1,6 @@
 """SQL of the renewal of page credentials.
 
-Due times are by `clock_now()`, claims and waits in real time. Linking a page again raises its fence, so that a
+Due times are by `clock_now()`, claims and waits in real time. Linking a page again raises its fencing token, so that a
 renewal of the old credentials changes nothing.
 """
 

@@ -1,10 +1,10 @@
 """SQL of sending posts: claim, begin, record. Which posts are next is in `page_queues.py`, lapsed claims are in
 `reconciliation.py`.
 
-Every claim raises the post's fence and names its worker process, whose lease covers the claim (`chassis.db.leases`).
-Begin and record change nothing if the post has a higher fence by now; begin and save also require that the worker's
-lease holds. Leases and look-ups run in real time (`clock_timestamp()`), due times by `clock_now()` in whole
-milliseconds.
+Every claim raises the post's fencing token (`fence`) and names its worker process, whose lease covers the claim
+(`chassis.db.leases`). A claim with an older token can neither begin an attempt nor record an outcome. To begin an
+attempt or to save a checkpoint, the worker's lease must hold as well. Leases and look-ups run in real time
+(`clock_timestamp()`), due times by `clock_now()` in whole milliseconds.
 """
 
 from collections.abc import Collection, Sequence
@@ -179,7 +179,7 @@ _REPORT_AT_ONCE = text("INSERT INTO immediate_accounts VALUES (:account_id) ON C
 
 
 class Claim(NamedTuple):
-    """The right to write the outcome of a post. It is void once the post's fence is higher."""
+    """The right to write the outcome of a post. It ends when the post gets a higher fencing token (`fence`)."""
 
     id: str
     fence: int
@@ -285,8 +285,8 @@ class Sending:
         return set(self._connection.execute(_BEGIN, split(claims)).scalars())
 
     def record(self, outcomes: Sequence[AttemptOutcome]) -> list[Post]:
-        """Stores outcomes and returns the changed posts. An outcome with an older fence than its post's changes
-        nothing.
+        """Stores outcomes and returns the changed posts. An outcome whose fencing token is older than its post's
+        changes nothing.
 
         If another post has the same remote id, stores nothing and raises RemoteIdTaken.
         """
@@ -301,15 +301,16 @@ class Sending:
             raise
 
     def standing(self, outcomes: Sequence[AttemptOutcome]) -> list[Post]:
-        """Returns the posts whose outcomes an earlier call of `record` has stored already, under the same fence."""
+        """Returns the posts whose outcomes an earlier call of `record` has stored already, under the same fencing
+        token."""
         if not outcomes:
             return []
         values = split([Claim(outcome.id, outcome.fence) for outcome in outcomes])
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns the posts among these whose outcome an event must report, because their clients no longer wait for
-        it."""
+        """Returns the posts among these whose outcome was stored after their client stopped waiting, so that an event
+        must report it. Each post is returned only once."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:
@@ -331,6 +332,5 @@ class Sending:
 
 
 def split(claims: Collection[Claim]) -> dict[str, list[Any]]:
-    """Returns the claims as two arrays, post ids and fences, which statements take as the parameters `ids` and
-    `fences`."""
+    """Returns the claims as two arrays, post ids and fencing tokens: the parameters `ids` and `fences`."""
     return {"ids": [claim.id for claim in claims], "fences": [claim.fence for claim in claims]}

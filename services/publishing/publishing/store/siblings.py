@@ -2,8 +2,8 @@
 
 
 def siblings_of(page_id: str) -> str:
-    """Returns a subquery for the ids of a page's siblings, including unlinked ones and the page itself. `page_id` is
-    an SQL expression."""
+    """Returns a subquery for the ids of a page's siblings, including unlinked ones and the page itself. `page_id` is an
+    SQL expression for the page's id."""
     return f"""
         SELECT s.id FROM pages mine JOIN pages s
             ON s.remote_account_id = mine.remote_account_id AND s.platform = mine.platform

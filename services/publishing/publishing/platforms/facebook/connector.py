@@ -124,11 +124,11 @@ class FacebookConnector(FacebookReading):
         raise OutcomeUnknown("the video is still being processed")
 
     def _uploaded(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
-        """Gives a video to Facebook. Returns the video's id, which is stored in the checkpoint too. Raises
+        """Sends a video to Facebook. Returns the video's id, which is stored in the checkpoint too. Raises
         OutcomeUnknown if the last call got no usable answer.
 
-        If we have the file's bytes, sends them in pieces; if an answer is lost, the upload session shows what
-        happened. If we have no bytes, or Facebook takes no pieces, sends the video's public address.
+        Sends the file's bytes in pieces if we have them; if an answer is lost, the upload session shows what happened.
+        If we have no bytes, or Facebook refuses pieces, sends the video's public address.
         """
         video = content.media[0]
         if video.has_bytes:
@@ -146,9 +146,8 @@ class FacebookConnector(FacebookReading):
         return video_id
 
     def _poll_video(self, account: Account, video_id: str) -> Outcome | None:
-        """Returns the outcome of a video; None while Facebook processes it or cannot show it for now. Raises
-        OutcomeUnknown if it cannot be told.
-        """
+        """Returns the outcome of a video; None while Facebook processes the video or has a temporary failure. Raises
+        OutcomeUnknown if Facebook refuses to show it."""
         try:
             return self._video_state(account, video_id)
         except PlatformRefusal as refusal:
@@ -195,8 +194,8 @@ class FacebookConnector(FacebookReading):
         return outcome
 
     def _find(self, attempt: OpenAttempt, photo_ids: set[str] | None) -> Outcome:
-        """Finds the post that shows a staged photo. If there is none, finds the oldest post with the same content and
-        no other photos.
+        """Finds the post that shows one of the staged photos `photo_ids`. If there is none, finds the oldest post with
+        the same content and no other photos.
 
         If `photo_ids` is None, nothing is known about the files, not even their types.
         """
@@ -233,7 +232,8 @@ class FacebookConnector(FacebookReading):
 
 
 def _unless_in_processing(outcome: Outcome, is_video: bool, sent_by: datetime) -> Outcome:
-    """Returns the outcome, or StillUnknown if a video was not found but Facebook may still be processing it."""
+    """Returns the outcome. If a video was not found, but was sent so recently (at `sent_by`) that Facebook may still be
+    processing it, returns StillUnknown."""
     may_be = is_video and datetime.now(UTC) - sent_by < _PROCESSING
     return StillUnknown() if isinstance(outcome, NotPublished) and may_be else outcome
 
@@ -255,7 +255,7 @@ def _link(content: Content) -> str | None:
 
 
 def _video_problem(status: Answer) -> tuple[str, str]:
-    """Returns error code and message of a video that failed, from whichever phase failed."""
+    """Returns the error code and message of a video that Facebook could not process."""
     for phase in status.values():
         errors = phase.get("errors") if isinstance(phase, dict) else None
         if errors:

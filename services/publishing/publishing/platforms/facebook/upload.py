@@ -94,8 +94,8 @@ class Upload:
     def _send(self) -> None:
         """Sends the rest of the file.
 
-        After a broken connection sends again from the last byte that Facebook named. If Facebook names another byte,
-        continues there.
+        If a connection breaks, sending starts again at the position that Facebook asked for last. If Facebook asks for
+        another position, sending continues there.
         """
         start, end = self._checkpoint.get("next")
         breaks = 0

@@ -120,10 +120,11 @@ class InstagramConnector(InstagramReading):
         return self._stage(account, data | _ai_label(content))
 
     def _children(self, account: Account, content: Content, checkpoint: Checkpoint) -> list[str]:
-        """Returns the ids of a carousel's files, and stores them before the wait for Instagram.
+        """Returns the ids of a carousel's files on Instagram, and stores them in the checkpoint before they are
+        processed.
 
-        Files of an earlier attempt at the same content are used if Instagram still has them. The ids are stored so
-        early because processing may take longer than an attempt.
+        Files that an earlier attempt staged for the same content are used if Instagram still has them. The ids are
+        stored so early because processing may take longer than an attempt.
         """
         mark = fingerprint(content)
         earlier = checkpoint.get("children") if checkpoint.get("content") == mark else None
@@ -140,10 +141,8 @@ class InstagramConnector(InstagramReading):
         return self._graph.stage(account, account.remote_account_id, "media", data)
 
     def _processed(self, account: Account, container_id: str) -> tuple[str, str]:
-        """Waits until Instagram has processed a container. Returns the container's status and text.
-
-        Both are empty if the time runs out.
-        """
+        """Waits until Instagram has processed a container. Returns the container's status code and status text; both
+        are empty if the time runs out."""
         return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
 
     def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:

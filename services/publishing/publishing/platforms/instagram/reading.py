@@ -79,7 +79,8 @@ class InstagramReading(Connector):
         return comment_page(query, threads)
 
     def _replies(self, account: Account, row: Answer, until: float) -> Iterable[Answer]:
-        """Returns a comment's replies, including those that the list of comments left out."""
+        """Returns a comment's replies, including those that the list of comments left out. Stops reading at `until`, a
+        time by `time.monotonic`."""
         replies = row.get("replies") or {}
         if row.get("id") and (replies.get("paging") or {}).get("next"):
             return self._graph.rows(account, str(row["id"]), "replies", until=until, fields=_REPLY)
@@ -92,8 +93,8 @@ class InstagramReading(Connector):
     def subscribe(self, account: Account) -> None:
         """Subscribes to webhooks about the account's comments in both ways that Instagram has. One success is enough.
 
-        With Facebook's login the token belongs to a page, and the page is subscribed to one of the page's own fields.
-        With Instagram's login the account is subscribed (platforms/instagram.md).
+        With Facebook's login the token belongs to a Facebook page, and the call subscribes that page. With Instagram's
+        login it subscribes the account (platforms/instagram.md).
         """
         refusals = []
         for node, fields in (("me", "feed"), (account.remote_account_id, "comments")):
@@ -117,7 +118,7 @@ class InstagramReading(Connector):
         )
 
     def _shares(self, account: Account, remote_id: str) -> int | None:
-        """Reads how often a post was shared; None if the post or the token has no insights."""
+        """Reads how often a post was shared; None if Instagram does not show that for the post or the token."""
         try:
             answer = self._graph.read(account, remote_id, "insights", metric="shares")
             return int(rows_of(answer)[0]["values"][0]["value"])

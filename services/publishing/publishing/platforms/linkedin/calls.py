@@ -51,8 +51,8 @@ class Calls:
     def rows(
         self, account: Account, path: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all rows of a list. Raises PlatformRefusal if the list is too long, or if the time `until` has
-        come."""
+        """Yields all rows of a list. Raises PlatformRefusal if the list is too long, or if reading goes on after
+        `until`, a time by `time.monotonic`."""
         for page in page_numbers(_PAGES_READ, until):
             answer = self.read(account, path, start=page * _ROWS_PER_PAGE, count=_ROWS_PER_PAGE, **params)
             rows = objects(answer.get("elements"))

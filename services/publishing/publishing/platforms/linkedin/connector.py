@@ -74,9 +74,11 @@ class LinkedInConnector(LinkedInReading):
         return self._find(attempt, attempt.began_at, None)
 
     def _find(self, attempt: OpenAttempt, since: datetime, urns: set[str] | None) -> Outcome:
-        """Finds the post with the images or the video `urns`.
+        """Finds the attempt's post among those that the account made since `since`.
 
-        If `urns` is None, they are not known. Then finds the oldest post with the same text and number of media.
+        A post with media is found by the ids of its images or its video (`urns`). If these are not known (None), or the
+        post has no media, finds the oldest post with the same text and number of media. StillUnknown if LinkedIn does
+        not show a member's posts.
         """
         content = attempt.content
         try:
@@ -161,7 +163,8 @@ def _permalink(remote_id: str) -> str:
 def _is_like(post: Answer, content: Content, urns: set[str] | None) -> bool:
     """Whether a post on LinkedIn can have this content.
 
-    If `urns` has the media, they must be equal. If it is None, text and number of media must be equal.
+    Compares the media with the ids in `urns`. If `urns` is None (not known), or the content has no media, compares text
+    and number of media.
     """
     shown = post.get("content") or {}
     images = (shown.get("multiImage") or {}).get("images") or [shown.get("media") or {}]

@@ -23,7 +23,7 @@ COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
 
 
 def login(settings: LinkedInSettings) -> Login:
-    """Returns LinkedIn's login for members, or that of the only app that is configured. It also knows the other app's
+    """Returns LinkedIn's login for members, or that of the only app that is configured. It also finds the other app's
     login.
 
     The members' login is the default, so that an operator who adds the app for company pages changes nothing for

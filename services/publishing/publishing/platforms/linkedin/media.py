@@ -33,8 +33,8 @@ _REFUSED_LOOKS = 5
 class Uploads(StagedFiles):
     """The uploads of a post's files to LinkedIn.
 
-    Checkpoint values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length in
-    bytes]] and `etags` of the parts that were sent; of a video also `token`.
+    Checkpoint values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length in bytes]]
+    and `etags` of the parts that were sent. A video has a `token` as well.
     """
 
     def __init__(self, calls: Calls, settings: LinkedInSettings) -> None:
@@ -115,9 +115,10 @@ class Uploads(StagedFiles):
         save_upload(checkpoint, number, state="ready")
 
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
-        """Returns the processed file; None while LinkedIn is processing it or cannot be asked.
+        """Returns the processed file; None while LinkedIn is processing it or cannot be asked; {} if LinkedIn does not
+        let us read it.
 
-        Returns {} if LinkedIn does not let us read the file. Appends each such refusal to the list `refused`.
+        Appends each refusal to let us read it to the list `refused`.
         """
         try:
             file = self._calls.read(account, path)

@@ -199,9 +199,8 @@ class LinkedInReading(Connector):
             yield row
 
     def _write(self, account: Account, urn: str, place: Answer, text: str) -> str:
-        """Writes a comment under a post or comment and returns its URN. Raises OutcomeUnknown if no usable answer
-        comes.
-        """
+        """Writes a comment under the post or comment `urn`, and returns the new comment's URN. `place`: the request
+        fields that say where it belongs. Raises OutcomeUnknown if no usable answer comes."""
         limit = PLATFORMS["LN"].comment_limit
         if len(text) > limit:
             message = f"LinkedIn takes at most {limit} characters, these are {len(text)}."

@@ -60,9 +60,8 @@ def kind_of(code: int, subcode: int | None, is_transient: bool = False) -> Refus
 
 
 class Misplaced(PlatformRefusal):
-    """The refusal of a piece of an upload, because the platform expected another one: the piece from `start` to before
-    `end`, in bytes.
-    """
+    """Raised when the platform refuses a piece of an upload because it expects another one: bytes `start` to `end`,
+    without `end`."""
 
     def __init__(self, code: str, message: str, start: int, end: int) -> None:
         super().__init__(Refusal.TRANSIENT, code, message)

@@ -54,8 +54,8 @@ class Graph:
     def rows(
         self, account: Account, node: str, edge: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all rows of a list. Raises PlatformRefusal if the list is too long, or if the time `until` has
-        come."""
+        """Yields all rows of a list. Raises PlatformRefusal if the list is too long, or if reading goes on after
+        `until`, a time by `time.monotonic`."""
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, node, edge, limit=ROWS_PER_PAGE, **params)
             yield from rows_of(answer)
@@ -78,8 +78,8 @@ class Graph:
     def stage(
         self, account: Account, node: str, edge: str, data: Answer, file: MediaSource | None = None
     ) -> str:
-        """Creates something that nobody sees with a POST, which may be repeated. Returns its id. `file` is sent as
-        the form field `source`."""
+        """Sends a POST that creates something invisible, so it may be repeated. Returns the new object's id. `file` is
+        sent as the form field `source`."""
         files = {"source": file} if file else None
         return required(self._call("POST", account, node, edge, data=data, file=files), "id")
 
@@ -92,16 +92,15 @@ class Graph:
         file: MediaSource | None = None,
         fields: str | None = None,
     ) -> Answer:
-        """Creates something visible with a POST that is sent once. The answer has an `id`."""
+        """Creates something visible with one POST, which is sent only once. The answer has an `id`."""
         params, files = {"fields": fields} if fields else {}, {"source": file} if file else None
         answer = self._call("POST", account, node, edge, params=params, data=data, file=files, visible=True)
         required(answer, "id", visible=True)
         return answer
 
     def finish(self, account: Account, node: str, edge: str, **params: Any) -> None:
-        """Makes something staged visible with a POST that is sent once. Raises OutcomeUnknown if no usable answer
-        comes.
-        """
+        """Makes something staged visible with one POST, which is sent only once. Raises OutcomeUnknown if no usable
+        answer comes."""
         if self._call("POST", account, node, edge, data=params, visible=True).get("success") is not True:
             raise OutcomeUnknown("the platform does not say that it worked")
 

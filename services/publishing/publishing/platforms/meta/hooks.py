@@ -1,6 +1,6 @@
 """Reads Meta's webhooks about comments: checks their signature and returns the comments (platforms.md 1). Pure.
 
-A webhook is a batch of changes. It may arrive more than once, and may contain anything. All but new comments is
+A webhook is a batch of changes. It may arrive more than once, and may contain anything. Everything but new comments is
 ignored.
 """
 
@@ -26,8 +26,8 @@ _MILLISECONDS = 10**11
 
 
 def hooks_of(platform: str, secrets: Callable[[MetaSettings], Iterable[str]]) -> Hooks:
-    """Returns the functions that read the webhooks of FB or IG. `secrets` returns the secrets that may have signed
-    them; empty ones are ignored."""
+    """Returns the functions that read the webhooks of FB or IG. `secrets` returns the app secrets with which a webhook
+    may be signed; empty ones are ignored."""
     return Hooks(
         is_set_up=lambda at: bool(at.app_secret and at.verify_token),
         verify_token=lambda at: at.verify_token,

@@ -25,7 +25,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """An account (page, profile or channel) for which the person who logged in lets us act."""
+    """An account (page, profile or channel) for which the person who logged in lets us act, with its credentials."""
 
     account_id: str
     profile: Profile

@@ -42,7 +42,8 @@ class PostingApi:
         """Sends a chunk of a file to the upload address, which contains the token. The upload host answers with a
         status only.
 
-        `completes`: this is the last chunk, which makes the post.
+        `span`: the part of the header Content-Range after `bytes`. `completes`: this is the last chunk, which makes the
+        post.
         """
         if not is_pinned(upload_url, self._settings.api_url, self._settings.upload_hosts):
             raise transient("STRANGE_UPLOAD", "TikTok's upload address is on another host.")

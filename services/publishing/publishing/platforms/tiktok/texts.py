@@ -43,10 +43,11 @@ def post_info(content: Content, creator: Mapping[str, Any], *, is_audited: bool)
 
 
 def privacy(asked: Any, creator: Mapping[str, Any], is_audited: bool) -> str:
-    """Returns a post's privacy level. Raises PlatformRefusal if TikTok offers none that is possible.
+    """Returns a post's privacy level: the requested one (`asked`), or else the strictest that TikTok offers the
+    account.
 
-    A requested level is returned if TikTok offers it. If none was requested, returns the strictest level that TikTok
-    offers. Until TikTok has audited our app, only SELF_ONLY is possible.
+    Until TikTok has audited our app, only SELF_ONLY is possible. Raises PlatformRefusal if the requested level is not
+    possible or not offered, or if none is offered.
     """
     options = [str(option) for option in creator.get("privacy_level_options") or ()]
     if not is_audited:

@@ -39,7 +39,8 @@ class Chunks:
 
 
 def cut(size_bytes: int, chunk_bytes: int) -> Chunks:
-    """Divides a file into as many whole chunks as fit; a small file is a single chunk."""
+    """Divides a file into chunks of `chunk_bytes`, of which the last also has the remainder. A file of less than two
+    chunks is a single one."""
     if size_bytes < 2 * chunk_bytes:
         return Chunks(size_bytes, size_bytes, 1)
     return Chunks(size_bytes, chunk_bytes, size_bytes // chunk_bytes)

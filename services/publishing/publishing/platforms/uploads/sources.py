@@ -26,7 +26,8 @@ def stored(source_url: str, size_bytes: int) -> Opener:
 
 
 def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
-    """Yields the chunks of a file. Raises PlatformRefusal if their total is not `size_bytes`, as was announced."""
+    """Yields the chunks of a file. Raises PlatformRefusal if they have more or fewer bytes than the announced
+    `size_bytes`."""
     left = size_bytes
     for chunk in chunks:
         left -= len(chunk)

@@ -48,7 +48,7 @@ class StagedFiles(ABC):
 
     @abstractmethod
     def finish(self, account: Account, source: MediaSource, checkpoint: Checkpoint, number: int) -> None:
-        """Sends the missing parts of the upload with this number."""
+        """Sends the missing parts of a file's upload. `number` is the position of the file in the post, from 0."""
 
     @abstractmethod
     def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:

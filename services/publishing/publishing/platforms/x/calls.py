@@ -46,9 +46,9 @@ class Calls:
     def read(self, account: Account, path: str, post_fields: str | None = None, **params: Any) -> Answer:
         """Sends a GET, which may be repeated. A dot in a parameter's name is written `__`.
 
-        `post_fields` are given by their old names. An answer may have the old or the new names. Which names X accepts
-        is learnt from its answers and remembered. If the posts come without these fields, raises PlatformRefusal
-        TRANSIENT, because a look-up must not compare such posts.
+        `post_fields`: the fields of posts to ask for, by their old names. X knows either old or new names; which ones
+        is learnt from its answers and remembered. Raises PlatformRefusal TRANSIENT if the posts come without these
+        fields, because a look-up must not compare such posts.
         """
         query = {name.replace("__", "."): value for name, value in params.items() if value is not None}
         if not post_fields:

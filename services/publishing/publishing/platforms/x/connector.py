@@ -69,9 +69,10 @@ class XConnector(XReading):
         return self._find(attempt, attempt.began_at, None)
 
     def _find(self, attempt: OpenAttempt, since: datetime, media_ids: set[str] | None) -> Outcome:
-        """Finds the post with these media.
+        """Finds the attempt's post among those that the account made since `since`.
 
-        If `media_ids` is None, they are not known. Then finds the oldest post with the same text and number of media.
+        A post with media is found by their ids. If these are not known (None), or the post has no media, finds the
+        oldest post with the same text and number of media.
         """
         account, content = attempt.account, attempt.content
         ours = [
@@ -119,7 +120,8 @@ def _permalink(account: Account, remote_id: str) -> str:
 def _is_like(post: Answer, content: Content, media_ids: set[str] | None) -> bool:
     """Whether a post on X can have this content.
 
-    If `media_ids` has the media, they must be equal. If it is None, text and number of media must be equal.
+    Compares the media with `media_ids`. If that is None (not known), or the content has no media, compares text and
+    number of media. A reply or quote never fits.
     """
     if references(post):
         return False

@@ -1,7 +1,7 @@
 """Finds the links in a text that X replaces by a t.co link of fixed length, by the rules of twitter-text 3.1.0. Pure.
 
-A link begins after a character that cannot belong to a name. Without a scheme, only a name of Latin letters in a
-known top-level domain is a link. The time needed grows with the text's length alone, whatever the text contains.
+A link begins after a character that cannot belong to a name. Without a scheme, only a name of Latin letters in a known
+top-level domain is a link. The time needed depends on the text's length, not on what the text contains.
 """
 
 import re

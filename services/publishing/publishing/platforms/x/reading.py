@@ -130,7 +130,7 @@ def _message_limit(subscription: str | None) -> int | None:
 
 
 def references(post: Answer) -> Sequence[Answer]:
-    """Returns the posts that this one replies to, quotes or repeats, each with its type."""
+    """Returns references to the posts that this one replies to, quotes or reposts, each with its type."""
     return post.get("referenced_tweets") or post.get("referenced_posts") or ()
 
 

@@ -1,6 +1,4 @@
-"""Settings of X: its addresses, our client id and secret there, and the longest text of a post that the field
-`x_settings` of a request may ask for.
-"""
+"""Settings of X (addresses, our client id and secret), and the message length that a post's `x_settings` allow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

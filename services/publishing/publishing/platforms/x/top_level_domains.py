@@ -1,7 +1,7 @@
 """The top-level domains by which X recognises a link without a scheme. Data.
 
-twitter-text 3.1.0, `conformance/tld_lib.yml` (read on 23 November 2026; the list is of 2020). X's servers may know
-newer domains; a name in one of those counts as text here.
+From `conformance/tld_lib.yml` of twitter-text 3.1.0, a list of 2020, read on 23 November 2026. X's servers may know
+newer domains; here a name in one of those counts as text.
 """
 
 _ASCII = """

@@ -47,8 +47,8 @@ class DataApi:
     def rows(
         self, account: Account, resource: str, *, until: float | None = None, **params: Any
     ) -> Iterator[Answer]:
-        """Yields all items of a list. Raises PlatformRefusal if the list is too long, or if the time `until` has
-        come."""
+        """Yields all items of a list. Raises PlatformRefusal if the list is too long, or if reading goes on after
+        `until`, a time by `time.monotonic`."""
         for _ in page_numbers(_PAGES_READ, until):
             answer = self.read(account, resource, **params)
             yield from items_of(answer)
@@ -58,7 +58,7 @@ class DataApi:
             params["pageToken"] = token
 
     def create(self, account: Account, resource: str, body: Answer, **params: Any) -> Answer:
-        """Creates something visible with a POST that is sent once. The answer has an `id`."""
+        """Creates something visible with one POST, which is sent only once. The answer has an `id`."""
         url, sent = self._address(resource, params), json.dumps(body).encode()
         response = self._http.send("POST", url, headers=_json_headers(account), body=sent, visible=True)
         answer = body_of(response, visible=True)
@@ -95,7 +95,8 @@ class DataApi:
     def put(
         self, account: Account, session: str, span: str, body: Piece | None = None, *, visible: bool = False
     ) -> Response:
-        """Sends a piece of the file or, without a `body`, asks how many bytes YouTube has.
+        """Sends a piece of the file or, without a `body`, asks how many bytes YouTube has. `span`: the part of
+        Content-Range after `bytes`.
 
         Raises an error for an answer that the upload protocol does not define.
         """
