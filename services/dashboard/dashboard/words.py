@@ -182,7 +182,7 @@ _AUDITED = {
     "email.changed": "signs in with another email address now",
     "totp.enabled": "turned on the codes at the sign-in",
     "totp.disabled": "turned off the codes at the sign-in of {person}",
-    "token.created": "made the token {token}",
+    "token.created": "created the token {token}",
     "token.changed": "changed the token {token}",
     "token.rotated": "replaced the token {token}",
     "token.revoked": "revoked the token {token}",
@@ -190,7 +190,7 @@ _AUDITED = {
     "posts.released": "released {posts} of {person}",
     "posts.cancelled": "cancelled {posts} of {person}",
     "webhooks.disabled": "disabled {webhooks} of {person}",
-    "post.brought_due": "sent a scheduled post on {page} ahead of its time",
+    "post.brought_due": "sent a post on {page} before its scheduled time",
 }
 #: Why Posthaste held posts or disabled webhooks by itself.
 _CAUSES = {

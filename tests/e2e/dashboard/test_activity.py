@@ -119,9 +119,10 @@ def test_the_credits_and_the_audit_log_say_who_and_what(busy: Any, operator: Ope
     assert re.search(r"Plan credits, [A-Z]\w+ 20\d\d", window.text("main"))
     assert "Used: caption" in window.text("main")
     assert "−1" in window.text("main")
+    assert re.search(r"\d credits left", window.text("main"))
     busy.open("/activity/audit")
     told = window.text("main")
-    assert f"Support sent a scheduled post on {account.pages['FB']['name']} ahead of its time." in told
+    assert f"Support sent a post on {account.pages['FB']['name']} before its scheduled time." in told
     assert "Reason: You asked us to" in told
     assert re.search(r"Support gave \S+@\S+ limited access to the brand\.", told)
     assert not re.search(r"\b(pag|pst|usr)_|\w\.\w+_", told)

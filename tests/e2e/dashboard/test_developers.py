@@ -92,6 +92,7 @@ def test_a_token_is_replaced_with_one_of_the_same_rights(person: Any, accounts: 
     window.press("main a.primary")
     told = rows(person, "For the till")
     assert [("Revoked" in it, "read:pages, read:posts" in it) for it in told] == [(False, True), (True, True)]
+    assert ["Expires " in it for it in told] == [True, False]  # the old one has ended already
 
 
 def rows(person: Any, name: str) -> list[str]:
@@ -180,7 +181,7 @@ def test_a_disabled_webhook_says_why_and_that_a_delivery_is_still_sent_once(
     assert "The old till" in window.text(".crumb")
     assert "Answered 410 Gone after" in window.text("[aria-labelledby=attempts]")
     assert "private network" in window.text("[aria-labelledby=attempts]")  # the receiver is on this machine
-    assert "This delivery is still sent once." in window.text("main")
+    assert "“Send again” still sends this delivery, once." in window.text("main")
     window.press("main form.actions button")
     receiver.await_arrivals("/closed", 2)
     person.open(page)

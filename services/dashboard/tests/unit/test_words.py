@@ -49,11 +49,11 @@ def entry(action: str, subject_email: str | None = None, **details: Any) -> Audi
     [
         (entry("collaborator.set", "sam@x.test", role="full"), "gave sam@x.test full access to the brand"),
         (entry("collaborator.set", role="full"), "gave somebody full access to the brand"),
-        (entry("token.created", "sam@x.test", name="CI", issued_by="usr_1"), "made the token “CI”"),
+        (entry("token.created", "sam@x.test", name="CI", issued_by="usr_1"), "created the token “CI”"),
         (entry("token.revoked", "sam@x.test", name="CI", issued_by="usr_2"), "revoked the token “CI” of sam@x.test"),
         (entry("posts.held", "sam@x.test", count=2, post_ids=["a", "b"]), "held 2 posts of sam@x.test"),
         (entry("webhooks.disabled", "sam@x.test", webhook_ids=["a"]), "disabled 1 webhook of sam@x.test"),
-        (entry("post.brought_due", page_id="pag_1"), "sent a scheduled post on <Bakery> ahead of its time"),
+        (entry("post.brought_due", page_id="pag_1"), "sent a post on <Bakery> before its scheduled time"),
         (entry("something.new"), "did: something.new"),
     ],
     ids=lambda it: it.action if isinstance(it, AuditEntry) else "",

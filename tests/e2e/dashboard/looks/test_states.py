@@ -125,7 +125,7 @@ def test_each_step_of_connecting_a_page_looks_right(person: Any, looks: Looks, s
     connect(person, "LN")
     looks.at("before the login", "Continue to LinkedIn")
     window.press("main a[href*='/pages/linked']")
-    looks.at("during the login", "LinkedIn has not told yet what you allow")
+    looks.at("during the login", "LinkedIn has not confirmed your login yet")
     connect(person, "LN")
     log_in(person, simulator.person("LN"), "button[name=sim_allow]")
     window.press("button[value=give]")
