@@ -42,8 +42,8 @@ REFILL_STATES = {
 UNSETTLED = ("PLATFORM_OUTCOME_UNKNOWN", "POST_IN_PROGRESS", "IDEMPOTENCY_IN_PROGRESS")
 #: What to do about an error of a post, where the API's own advice is for developers.
 ADVICE = {
-    "PLATFORM_REJECTED": "{platform} gave this reason. If it is about the post, edit it and retry. "
-    "If it is about a permission, check the page's connection, then try again.",
+    "PLATFORM_REJECTED": "{platform} gave this reason. If it is about the post, choose Edit and retry. "
+    "If it is about a permission, check the page's connection, then choose Try again.",
     "PLATFORM_OUTCOME_UNKNOWN": "Look at the page on {platform}. Try again only if the post is not there.",
     "PAGE_EXPIRED": "Reconnect the page, then try again.",
     "PAGE_PERMISSION_MISSING": "Reconnect the page and allow everything that {platform} asks, then try again.",
@@ -67,8 +67,8 @@ OUTCOMES = {
     "given_up": "{platform} did not say within a day whether it has the post.",
 }
 HOLDS = {
-    "token_revoked": "This post is on hold because the API token that created it was revoked.",
-    "collaborator_removed": "This post is on hold because the person who created it no longer works on this brand.",
+    "token_revoked": "This post is held because the API token that created it was revoked.",
+    "collaborator_removed": "This post is held because the person who created it no longer works on this brand.",
 }
 #: Fields of the API → where the composer shows a finding.
 _FIELDS = {

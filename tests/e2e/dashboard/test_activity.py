@@ -79,7 +79,7 @@ def test_the_limits_of_month_day_and_storage_are_bars_with_the_time_at_which_the
         "Storage",
     ]
     assert "1 of 3,000" in window.text("[aria-labelledby=of-month]")
-    assert "The month resets" in window.text("[aria-labelledby=of-month]")
+    assert "These counts reset on" in window.text("[aria-labelledby=of-month]")
     assert "00:00 UTC" in window.text("[aria-labelledby=of-day]")  # the account's own zone
 
 

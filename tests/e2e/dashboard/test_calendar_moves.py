@@ -90,7 +90,7 @@ def test_a_post_is_moved_by_keyboard(planner: Any) -> None:
     assert findings(window) == []
     window.fill_time("#move-date", LATER)
     window.fill_time("#move-time", LATER.replace(hour=18, minute=30))
-    assert "Now: " in window.text("#mover")
+    assert "Scheduled for " in window.text("#mover")
     assert "Moves to " in window.text("#moves-to")
     assert "18:30" in window.text("#moves-to")
     window.press_keys(ENTER)

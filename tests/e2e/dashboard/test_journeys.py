@@ -118,10 +118,10 @@ def test_whoever_has_no_page_sees_first_how_to_connect_one(person: Any) -> None:
     for page in person.account.pages.values():
         assert person.account.api.call("DELETE", f"/pages/{page['id']}").status_code == 200
     person.open("/")
-    shows(person, "#month", "This month")
+    shows(person, "#month", "Posts this month")
     assert window.run("return [...document.querySelectorAll('main h2')].map(it => it.innerText)") == [
         "Connect your first page",
-        "This month",
+        "Usage",
     ]
     assert flaws(window, 360, 1280) == []
     window.emulate_phone(0, 0, "")

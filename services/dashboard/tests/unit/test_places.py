@@ -2,7 +2,7 @@
 
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -184,7 +184,8 @@ def test_not_more_are_kept_than_memory_allows(
 def failed(post_id: str, hour: int, message: str) -> SimpleNamespace:
     """A post on the page "pag_f" that failed with this message of its platform."""
     return SimpleNamespace(
-        id=post_id, page_id="pag_f", status="failed", scheduled_at=datetime(2026, 11, 27, hour, tzinfo=UTC),
+        id=post_id, page_id="pag_f", brand_id="brd_1", status="failed",
+        scheduled_at=datetime(2026, 11, 27, hour, tzinfo=UTC),
         error=SimpleNamespace(code="PLATFORM_REJECTED", message=message),
     )  # fmt: skip
 
@@ -208,6 +209,8 @@ def test_a_page_whose_platform_refused_a_post_says_so(
     assert "Facebook refused a post: " in shown
     assert "/posts/pst_late" in shown
     assert "/posts/pst_early" not in shown
+    assert "Scheduled for <" in shown
+    assert '<time datetime="2026-11-27T12:00' in shown
     assert ">Connected<" not in shown
     posts[:2] = []
     values.clear()
@@ -300,6 +303,18 @@ def test_the_overview_asks_for_no_more_posts_than_it_shows(
     assert part.count("/posts/pst_queued") == 3 * 8
     assert "<html" not in part
     assert browser.get("/overview/next").location == "/posts"
+
+
+@pytest.mark.parametrize(("after", "told"), [(timedelta(days=3), True), (timedelta(minutes=-1), False)])
+def test_the_overview_says_that_nothing_goes_out_today(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, values: dict[Any, Any], after: timedelta, told: bool
+) -> None:
+    serve(monkeypatch, PAGE)
+    post = planned(1, "queued")
+    post.scheduled_at = datetime.now(UTC) + after
+    found = SimpleNamespace(scheduled_posts=[post], next_cursor=None)
+    monkeypatch.setattr(api.reader(), "list_scheduled_posts", lambda **_: found)
+    assert ("Nothing more goes out today." in browser.get("/").text) == told
 
 
 @pytest.mark.parametrize(

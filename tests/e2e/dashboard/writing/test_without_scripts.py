@@ -113,7 +113,7 @@ def test_what_a_script_would_load_has_a_link(scriptless: Any) -> None:
     person.open("/")
     person.sign_in()
     window.press("main a[href='/overview/account']")
-    assert "This month" in window.text("main")
+    assert "Posts this month" in window.text("main")
     person.open("/pages")
     window.click(".manage summary")
     window.press(".unlink a")
