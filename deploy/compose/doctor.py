@@ -81,6 +81,14 @@ def check_settings(path: Path, settings: dict[str, str]) -> Iterator[Finding]:
     domain, address = settings.get("DOMAIN", ""), settings.get("PUBLIC_BASE_URL", "")
     if domain and address != f"https://{domain}":
         yield Finding("settings", "warning", f"PUBLIC_BASE_URL is {address}, but DOMAIN is {domain}")
+    dashboard = settings.get("DASHBOARD_URL", "")
+    if domain and not dashboard.startswith("https://"):
+        wrong = f"DASHBOARD_URL is {dashboard or 'not set'}"
+        yield Finding(
+            "settings",
+            "failed",
+            f"{wrong}: without its https address, the dashboard's cookies are not Secure",
+        )
     if settings.get("TRUSTED_PROXY_HOPS", "0") == "0":
         yield Finding(
             "settings", "failed", "TRUSTED_PROXY_HOPS is not 1: all clients would share one address's limits"

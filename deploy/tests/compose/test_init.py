@@ -138,7 +138,10 @@ def test_doctor_names_what_is_missing_weak_or_open_to_others(tmp_path: Path, scr
     found = {(it.check, it.state): it.detail for it in scripts[1].check_settings(path, values_of(path))}
     told = "\n".join(it.detail for it in scripts[1].check_settings(path, values_of(path)))
     assert ("secrets", "failed") in found
-    for part in ("chmod 600", "TOKEN_SECRET", "MESSAGE_KEYS_GATEWAY", "POSTGRES_PASSWORD is too easy"):
+    for part in (
+        "chmod 600", "TOKEN_SECRET", "MESSAGE_KEYS_GATEWAY", "POSTGRES_PASSWORD is too easy",
+        "DASHBOARD_URL is not set",
+    ):  # fmt: skip
         assert part in told
     init(path := tmp_path / "new", *GIVEN)
     path.write_text(path.read_text() + "".join(f"{name}=x\n" for name in scripts[0].MESSAGE_KEYS))

@@ -2,8 +2,8 @@
 names of brands, searches, and every other text that the API returns.
 
 The dashboard shows each text as it is: no script runs, nothing is loaded from elsewhere, and no page is wider than its
-window. With `FULL_SIZE=1` the page of every post is opened and each form is sent with every text, otherwise the page of
-every eighth post and each form with a third of the texts.
+window or cut off at its edge. With `FULL_SIZE=1` the page of every post is opened and each form is sent with every
+text, otherwise the page of every eighth post and each form with a third of the texts.
 """
 
 import datetime as dt
@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 import pytest
 import requests
+from e2e_kit.accessibility import cut_off
 from e2e_kit.attacks.hostile_api import hostile_dashboard
 from e2e_kit.attacks.texts import PAYLOADS
 from e2e_kit.chromium import Chromium
@@ -95,8 +96,8 @@ def phone(person: Any) -> Iterator[Any]:
 
 
 def look(person: Any, path: str) -> None:
-    """Opens a page and everything that can be unfolded on it. Asserts that no script of a text ran and that the page
-    is not wider than the window.
+    """Opens a page and everything that can be unfolded on it. Asserts that no script of a text ran, and that the
+    page is not wider than the window and not cut off at its edge.
     """
     person.open(path)
     look_at(person, path)
@@ -113,6 +114,7 @@ def look_at(person: Any, path: str, *widths: int) -> None:
     for width in (WIDTH, *widths):
         window.emulate_phone(width, 740, "light")
         assert window.run("return document.documentElement.scrollWidth") <= width, (path, window.run(WIDE))
+        assert (path, width, cut_off(window)) == (path, width, [])
     window.emulate_phone(WIDTH, 740, "light")
 
 

@@ -15,13 +15,17 @@ axe.run(document, {resultTypes: ['violations'], %s}).then(
   (found) => done(found.violations.map((it) => `${it.id}: ${it.help}: ${it.nodes.map((one) => one.html).join(' ')}`)),
   (error) => done([String(error)]));
 """
-#: What stands out of the window at its right, where `main` cuts it off. Parts that scroll by themselves may.
+#: What stands out of the window at one side, where `main` cuts it off, so that the page does not become wider. Parts
+#: that scroll by themselves may, and dozens of marks on one letter, which a font may draw beside it and nothing can
+#: break.
 _CUT_OFF = """
+const marks = /\\p{M}{30}/u;
 const scrolls = (it) => ["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(it).overflowX);
 const inScroller = (it) => it.tagName !== "MAIN" && (scrolls(it) || inScroller(it.parentElement));
-const standsOut = (it) => it.checkVisibility() && it.getBoundingClientRect().right > innerWidth + 1;
+const isOut = ({ left, right }) => right > innerWidth + 1 || left < -1;
+const standsOut = (it) => it.checkVisibility() && isOut(it.getBoundingClientRect());
 return [...document.querySelectorAll("main *")]
-  .filter((it) => standsOut(it) && !inScroller(it.parentElement))
+  .filter((it) => standsOut(it) && !inScroller(it.parentElement) && !marks.test(it.textContent))
   .map((it) => it.outerHTML.slice(0, 120)).slice(0, 3)
 """
 #: All rules, with the one that axe-core leaves off: targets of 24 pixels, or with as much space (WCAG 2.2, 2.5.8).
@@ -46,6 +50,12 @@ def findings(window: Chromium, rules: str = _ALL) -> list[str]:
     return found
 
 
+def cut_off(window: Chromium) -> list[str]:
+    """Returns the beginnings of the elements that the present window shows only in part."""
+    found: list[str] = window.run(_CUT_OFF)
+    return found
+
+
 def flaws(window: Chromium, *widths: int) -> list[str]:
     """Returns what is wrong with the present page in a window of each of these widths: rules broken in the light
     scheme, rules about colours broken in the dark one (only colours change there), a page that is wider than its
@@ -62,7 +72,7 @@ def flaws(window: Chromium, *widths: int) -> list[str]:
         found += [f"{width}, light: {it}" for it in findings(window)]
         if (wide := window.run("return document.documentElement.scrollWidth")) > width:
             found.append(f"{width}: the page is {wide} wide")
-        found += [f"{width}: cut off: {it}" for it in window.run(_CUT_OFF)]
+        found += [f"{width}: cut off: {it}" for it in cut_off(window)]
         window.emulate_phone(width, height, "dark")
         found += [f"{width}, dark: {it}" for it in findings(window, _COLOURS)]
     return found

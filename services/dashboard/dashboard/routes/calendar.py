@@ -7,6 +7,7 @@ from typing import NamedTuple
 from urllib.parse import urlencode
 
 from flask import Blueprint, abort, g, render_template, request
+from werkzeug.wrappers import Response
 
 from dashboard import api, dates, times, words
 from dashboard.periods import VIEWS, Period
@@ -121,7 +122,7 @@ def move_form(post_id: str) -> str:
 
 
 @screens.post("/move")
-def move() -> str | tuple[str, int]:
+def move() -> str | tuple[str, int] | Response:
     """Moves a post to another time.
 
     A script gets the post as the calendar shows it or, if the API refuses, the reason as text. Without a script, the
@@ -152,7 +153,9 @@ def move() -> str | tuple[str, int]:
             "calendar_moved.html", post=moved, zone=zone, undo=undo, entry=Entry.of(moved, shown_in, places),
             day=times.local_fields(moved.at, shown_in)[0],
         )  # fmt: skip
-    return (problem, status) if is_part else (_move_form(post_id, problem), status)
+    if is_part:
+        return Response(problem, status, mimetype="text/plain")
+    return _move_form(post_id, problem), status
 
 
 def _moved(post_id: str, seen_at: str, zone: str) -> tuple[CalendarPost, tuple[str, str], Places]:

@@ -11,7 +11,7 @@ from flask import Blueprint, render_template, request
 from dashboard import api, times, words
 from dashboard.drafts import Draft, Form
 from dashboard.platforms import Platforms, recent_platforms
-from dashboard.routes.media import store, upload_one
+from dashboard.routes.media import Uploaded, store, upload_one
 from dashboard.routes.shared import Places, recent_places
 from dashboard.settings import chosen, input_id, raw_of
 from posthaste.errors import (
@@ -190,7 +190,7 @@ def files() -> str:
 
 
 @screens.post("/files")
-def upload() -> tuple[str, int]:
+def upload() -> Uploaded:
     return upload_one("compose_file.html")
 
 

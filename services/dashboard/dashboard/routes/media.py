@@ -14,6 +14,9 @@ from posthaste.records import FullPost, UploadedMedia
 
 screens = Blueprint("media", __name__, url_prefix="/library")
 
+#: The answer to a script that sends a file: its tile, or why it was refused.
+Uploaded = str | Response
+
 _ON_A_PAGE = 24
 #: Choice of the filter → its label, and the parameters of the API's list.
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -49,7 +52,7 @@ def upload_all() -> tuple[str, int] | Response:
 
 
 @screens.post("/files")
-def upload() -> tuple[str, int]:
+def upload() -> Uploaded:
     return upload_one("media_tile.html")
 
 
@@ -96,20 +99,20 @@ def delete() -> tuple[str, int] | Response:
     return redirect(url_for("media.index", deleted=len(chosen)))
 
 
-def upload_one(tile: str) -> tuple[str, int]:
-    """Uploads the file that a script sends, and returns an answer and its status.
+def upload_one(tile: str) -> Uploaded:
+    """Uploads the file that a script sends, and returns the answer.
 
     The answer is the file's tile as HTML (from the template `tile`) or, if the API refuses the file, the reason as
     text.
     """
     file = request.files.get("file")
     if file is None or not file.filename:
-        return "Choose a file.", 400
+        return Response("Choose a file.", 400, mimetype="text/plain")
     try:
         made = store(file)
     except (MediaError, InvalidRequest) as error:
-        return words.said(error), 422
-    return render_template(tile, file=made), 200
+        return Response(words.said(error), 422, mimetype="text/plain")
+    return render_template(tile, file=made)
 
 
 def store(file: FileStorage) -> UploadedMedia:

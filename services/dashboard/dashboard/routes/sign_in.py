@@ -96,7 +96,7 @@ def leave() -> Response:
         api.own().log_out()
     except AuthenticationError:
         current_app.logger.debug("The session had ended already.")
-    response = redirect(url_for("sign_in.show"))
+    response = redirect(url_for("sign_in.show", out=1))  # forms.js then forgets what was typed
     is_https = current_app.config["DASHBOARD"].is_https
     cookies.sign_out(response, is_https)
     return response

@@ -32,7 +32,7 @@ def show() -> str:
 def create() -> str | tuple[str, int] | Response:
     """Creates an account.
 
-    If the address has an account already, the answer is the same. Only a mail to the address says so.
+    If the address has an account already, the answer is the same, and says what to do if no mail comes.
     """
     form = request.form
     email, password = form.get("email", "").strip(), form.get("password", "")

@@ -1,16 +1,22 @@
 """The protection of browsers: cookies, form tokens, headers, and pages that need no API."""
 
+import io
 import re
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from dashboard import api
 from dashboard.api import agent_of
 from dashboard.app import create_app
 from dashboard.config import Config, ConfigError
 from dashboard.cookies import form_token
 from dashboard.routes.sign_in import _inside
+from posthaste.errors import LimitReached, MediaError, ResourceError
 
 #: Nothing listens on the discard port.
 NOWHERE = "http://127.0.0.1:9"
@@ -183,3 +189,78 @@ def test_a_form_whose_key_no_header_can_carry_is_refused_at_once(
     answer = visitor.post("/account/sessions/x/end", data=data, content_type=kind)
     assert answer.status_code == 400
     assert "The idempotency key must be printable ASCII characters." in answer.text
+
+
+@pytest.fixture
+def person(visitor: FlaskClient) -> FlaskClient:
+    """A browser that is signed in."""
+    visitor.set_cookie("posthaste_session", "svc_session_x")
+    visitor.set_cookie("posthaste_form", "k" * 43)
+    return visitor
+
+
+#: What scripts send, and a reason with markup in it, such as the name that somebody has given to a file.
+OF_SCRIPTS = {"HX-Request": "true", "X-Form-Token": form_token("k" * 43, "svc_session_x")}
+HOSTILE = {"error": "<img src=x onerror=alert(1)>", "code": "MEDIA_REJECTED"}
+
+
+@pytest.mark.parametrize("path", ["/library/files", "/compose/files"])
+def test_the_reason_of_a_refused_file_is_text_and_no_page(
+    person: FlaskClient, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise MediaError(422, HOSTILE)
+
+    monkeypatch.setattr(api, "patient", lambda: SimpleNamespace(upload=refuse))
+    answer = person.post(path, data={"file": (io.BytesIO(b"x"), "a.jpg")}, headers=OF_SCRIPTS)
+    assert (answer.status_code, answer.mimetype) == (422, "text/plain")
+    assert HOSTILE["error"] in answer.text
+
+
+def test_the_reason_why_a_post_is_not_moved_is_text_and_no_page(
+    person: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ResourceError(409, HOSTILE)
+
+    at = datetime(2099, 1, 1, 12, tzinfo=UTC)
+    client = SimpleNamespace(
+        get_post=lambda _: SimpleNamespace(post=SimpleNamespace(scheduled_at=at)),
+        iterate_pages=lambda **_: [],
+        iterate_brands=lambda **_: [],
+        edit_post=refuse,
+    )
+    monkeypatch.setattr(api, "patient", lambda: client)
+    form = {
+        "post_id": "pst_1",
+        "seen_at": at.isoformat(),
+        "zone": "UTC",
+        "date": "2099-01-02",
+        "time": "12:00",
+    }
+    answer = person.post("/calendar/move", data=form, headers=OF_SCRIPTS)
+    assert (answer.status_code, answer.mimetype) == (409, "text/plain")
+
+
+def test_the_api_is_told_the_address_of_the_person_which_nobody_can_forge(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """By it the API limits how often somebody tries to sign in. The two proxies in front name the last two addresses;
+    whoever sends the request may have written the first.
+    """
+    told: list[dict[str, str]] = []
+
+    def refuse(**_: Any) -> None:
+        raise LimitReached(429, {})
+
+    def client(*_: Any, http: Any, **__: Any) -> SimpleNamespace:
+        told.append(http._headers)
+        return SimpleNamespace(log_in=refuse)
+
+    monkeypatch.setattr(api, "Posthaste", client)
+    visitor = create_app(Config(api_url=NOWHERE, trusted_proxy_hops=2)).test_client()
+    form = {"form_token": token_in(visitor.get("/sign-in")), "email": "a@b.test", "password": "x"}
+    forwarded = {"X-Forwarded-For": "192.0.2.1, 203.0.113.7, 10.0.0.1"}
+    answer = visitor.post("/sign-in", data=form, headers=forwarded)
+    assert (answer.status_code, "Too many tries" in answer.text) == (429, True)
+    assert [it["X-Forwarded-For"] for it in told] == ["203.0.113.7, 203.0.113.7"]

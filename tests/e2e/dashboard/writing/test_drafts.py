@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from e2e_kit.files import uploaded
+from e2e_kit.operator import Accounts
 from e2e_kit.posting import tomorrow
 from e2e_kit.waiting import until
 
@@ -119,3 +120,23 @@ def test_a_ticked_setting_of_a_draft_can_be_unticked_after_a_reload(person: Any)
     assert window.run(sent) == "yes"
     window.run(f'document.querySelector("{box}").click()')
     assert window.run(sent) == "no"
+
+
+def test_who_signs_in_after_somebody_has_signed_out_finds_no_draft(writer: Any, accounts: Accounts) -> None:
+    window = writer.window
+    window.emulate_phone(1280, 1000, "light")
+    assert "until you sign out" in window.text("#kept")
+    window.press(".leave button")
+    window.emulate_phone(0, 0, "")
+    window.keep_cookie("posthaste_session", accounts.sign_in(accounts.new(pages=("FB",)))["session_token"])
+    assert message_at(writer, "/compose") == ""
+    assert window.run("return Object.keys(sessionStorage)") == ["posthaste-signed-out"]
+
+
+def test_a_draft_is_there_after_the_session_has_ended_by_itself(writer: Any, accounts: Accounts) -> None:
+    window = writer.window
+    window.forget()
+    writer.open("/posts")
+    assert window.title == "Sign in · Posthaste"
+    window.keep_cookie("posthaste_session", accounts.sign_in(writer.account)["session_token"])
+    assert message_at(writer, "/compose") == "Half a thought"

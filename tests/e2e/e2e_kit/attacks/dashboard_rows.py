@@ -23,7 +23,7 @@ _PARTS = {
 #: The same part names something else there.
 _PARTS_OF = {"account.end": {"session_id": ("{signed_in}",)}, "pages.choose": {"session_id": ("{session}",)}}
 _ACTIONS = {
-    "posts.act": ("retry", "cancel", "release", "edit"),
+    "posts.act": ("retry", "cancel", "dismiss", "release", "edit"),
     "developers.change_token": ("rotate", "revoke"),
     "developers.change_webhook": ("edit", "rotate", "delete", "test", "enable"),
     "brands.archive": ("archive", "restore"),
