@@ -89,8 +89,9 @@ for group in (
     cli.add_command(group)
 
 
-def main() -> None:
+def main(session: Session | None = None) -> None:
+    """Runs the command that the process's arguments name. `session` replaces the usual one."""
     # Standard output holds only answers: log lines of libraries would make its JSON invalid.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.getLogger("pika").setLevel(logging.CRITICAL)
-    cli(prog_name="posthaste")
+    cli(prog_name="posthaste", obj=session)

@@ -23,6 +23,7 @@ class Api:
         self.token = token
         secrecy.note(token)
         self.session = requests.Session()
+        self.session.trust_env = False  # otherwise each call looks for a proxy and for a .netrc
         self.session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=pool_size))
 
     def call(self, method: str, path: str, *, key: str | None = None, **options: Any) -> requests.Response:

@@ -1,5 +1,5 @@
-"""Runs one operator command after the other in one process, because a new Python for each would cost the test suite
-minutes.
+"""Runs one operator command after the other in one process and over one connection, because a new Python for each
+would cost the test suite minutes, and a new connection to RabbitMQ half of the rest.
 
 Each line of standard input is a JSON array with a command's arguments. Each line of standard output is its result,
 {code, output}. It runs `python -m ctl` itself, with its arguments and exit codes.
@@ -10,21 +10,59 @@ import json
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 
+from chassis.bus.rpc import Bus
+from chassis.signatures import Signatures
 from ctl.cli import main
+from ctl.session import Session
 
 
-def run(arguments: list[str]) -> dict[str, object]:
+class LastingBus(Bus):
+    """A connection that stays open when a command ends."""
+
+    def close(self) -> None:
+        """Does nothing: the next command uses the same connection."""
+
+    def end(self) -> None:
+        super().close()
+
+
+class Connection:
+    """Gives all commands the same bus. A command that follows a failed one, or a lost connection, gets a new bus, as
+    it would in a process of its own: it must not be refused because of what the bus remembers of an outage.
+    """
+
+    def __init__(self) -> None:
+        self._bus: LastingBus | None = None
+
+    def open(self, amqp_url: str, signatures: Signatures) -> Bus:
+        if self._bus is not None and not self._bus.link.is_open:
+            self.end()
+        if self._bus is None:
+            self._bus = LastingBus(amqp_url, signatures, signatures.name)
+        return self._bus
+
+    def end(self) -> None:
+        if self._bus is not None:
+            self._bus.end()
+        self._bus = None
+
+
+def run(arguments: list[str], connection: Connection) -> dict[str, object]:
     output = io.StringIO()
     sys.argv = ["posthaste", *arguments]
     try:
         with redirect_stdout(output), redirect_stderr(output):
-            main()
+            main(Session(connect_bus=connection.open))
         code: object = 0
     except SystemExit as end:
         code = end.code or 0
+    if code:
+        connection.end()
     return {"code": code, "output": output.getvalue()}
 
 
 if __name__ == "__main__":
+    kept = Connection()
     for line in sys.stdin:
-        print(json.dumps(run(json.loads(line))), flush=True)
+        print(json.dumps(run(json.loads(line), kept)), flush=True)
+    kept.end()
