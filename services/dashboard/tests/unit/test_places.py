@@ -307,7 +307,11 @@ def test_the_overview_asks_for_no_more_posts_than_it_shows(
 
 @pytest.mark.parametrize(("after", "told"), [(timedelta(days=3), True), (timedelta(minutes=-1), False)])
 def test_the_overview_says_that_nothing_goes_out_today(
-    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, values: dict[Any, Any], after: timedelta, told: bool
+    browser: FlaskClient,
+    monkeypatch: pytest.MonkeyPatch,
+    values: dict[Any, Any],
+    after: timedelta,
+    told: bool,
 ) -> None:
     serve(monkeypatch, PAGE)
     post = planned(1, "queued")
