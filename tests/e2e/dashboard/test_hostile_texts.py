@@ -101,6 +101,7 @@ def look(person: Any, path: str) -> None:
     """
     person.open(path)
     look_at(person, path)
+    assert (path, cut_off(person.window)) == (path, [])
 
 
 def look_at(person: Any, path: str, *widths: int) -> None:
@@ -114,7 +115,6 @@ def look_at(person: Any, path: str, *widths: int) -> None:
     for width in (WIDTH, *widths):
         window.emulate_phone(width, 740, "light")
         assert window.run("return document.documentElement.scrollWidth") <= width, (path, window.run(WIDE))
-        assert (path, width, cut_off(window)) == (path, width, [])
     window.emulate_phone(WIDTH, 740, "light")
 
 
