@@ -105,7 +105,10 @@ def look(person: Any, path: str) -> None:
 
 
 def look_at(person: Any, path: str, *widths: int) -> None:
-    """Does the same with the present page, in windows of these widths too."""
+    """Unfolds the present page and asserts the same but for its edge, in windows of these widths too.
+
+    The fake API puts a text of two thousand characters also where the real one has a word of ours, such as a role.
+    """
     window = person.window
     until(lambda: not window.run(LOADING), 20, f"{path} is complete")
     window.run("for (const it of document.querySelectorAll('details')) it.open = true")
