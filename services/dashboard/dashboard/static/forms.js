@@ -1,8 +1,8 @@
 // Shows at once that a form was sent, however long its answer takes, keeps a second press from sending it again, and
 // says so if no answer comes.
 
-// What somebody has typed and not sent is kept in the tab, also when the session ends by itself. It is forgotten in all tabs
-// once somebody signs out: the next person in this browser must not find it.
+// What somebody has typed and not sent is kept in the tab, also when the session ends by itself. It is forgotten in all
+// tabs once somebody signs out: the next person in this browser must not find it.
 const SIGNED_OUT = "posthaste-signed-out";
 if (document.querySelector("[data-signed-out]")) localStorage.setItem(SIGNED_OUT, `${Date.now()}`);
 const signedOutAt = localStorage.getItem(SIGNED_OUT);
