@@ -39,8 +39,8 @@ class Person:
 @pytest.fixture
 def stranger(window: Chromium, accounts: Accounts, stack: Stack) -> Person:
     """An account with pages on Facebook, Instagram and X, whose owner has a password and is not signed in."""
-    account = accounts.new(pages=("FB", "IG", "TW"))
-    session_token = accounts.sign_in(account, PASSWORD)["session_token"]
+    account = accounts.new(pages=("FB", "IG", "TW"), password=PASSWORD)
+    session_token = accounts.log_in(account, PASSWORD)["session_token"]
     person = Person(window, stack.env["DASHBOARD_URL"], account, session_token)
     # What earlier tests left belongs to the dashboard's origin. This is its smallest answer.
     person.open("/healthz")
@@ -51,12 +51,11 @@ def stranger(window: Chromium, accounts: Accounts, stack: Stack) -> Person:
 
 @pytest.fixture
 def person(stranger: Person) -> Person:
-    """The same person as `stranger`, signed in and in front of the overview.
+    """The same person as `stranger`, signed in. Each test opens the screen that it is about.
 
     The browser gets the session's cookie without the form, which test_sign_up.py and test_the_journey.py fill in.
     """
     stranger.window.keep_cookie(SESSION_COOKIE, stranger.session_token)
-    stranger.open("/")
     return stranger
 
 

@@ -93,9 +93,11 @@ class Accounts:
         pool_size: int = 10,
         email: str = "",
         firstname: str = "Ada",
+        password: str = "",
     ) -> Account:
         email = email or f"{uuid.uuid4().hex}@example.test"
-        created = self.operator("user", "create", "--email", email, "--tier", tier, "--firstname", firstname)
+        told = ("--email", email, "--tier", tier, "--firstname", firstname)
+        created = self.operator("user", "create", *told, *(("--password", password) if password else ()))
         user_id = created["user"]["id"]
         brand_id = self.brand(user_id)["id"]
         token = self.token(user_id, scopes)
@@ -126,12 +128,18 @@ class Accounts:
         return self.operator("token", "create", "--user", user_id, "--scopes", scopes, *options)
 
     def sign_in(self, account: Account, password: str = "the owner's own") -> Json:
-        """Sets a password with the operator's reset link, and signs in with it. Returns {session, session_token}."""
+        """Sets a password with the operator's reset link, which ends all sessions, and signs in with it. Returns
+        {session, session_token}.
+        """
         link = self.operator("user", "reset-link", account.email)["link"]
         *_, reset_id, code = link.split("/")
-        api = self.client(None)
-        api.post("/auth/password/reset", {"reset_id": reset_id, "code": code, "password": password}, 200)
-        return api.post("/auth/login", {"email": account.email, "password": password})
+        body = {"reset_id": reset_id, "code": code, "password": password}
+        self.client(None).post("/auth/password/reset", body, 200)
+        return self.log_in(account, password)
+
+    def log_in(self, account: Account, password: str) -> Json:
+        """Signs in with the password that the account has. Returns {session, session_token}."""
+        return self.client(None).post("/auth/login", {"email": account.email, "password": password})
 
     def enter(self, brand_id: str, role: str = "full", guest: Account | None = None) -> Json:
         """Makes a guest a collaborator of a brand, signs the guest in, and opens a brand session."""

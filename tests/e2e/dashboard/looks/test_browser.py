@@ -4,7 +4,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-import requests
+import urllib3
 from e2e_kit.chromium import Browser
 
 from local.servers import browser as installed
@@ -21,7 +21,7 @@ def test_a_browser_that_has_crashed_is_replaced(tmp_path: Path) -> None:
         for process in psutil.process_iter(["cmdline"]):
             if str(homes[0]) in " ".join(process.info["cmdline"] or ()):
                 process.kill()
-        with pytest.raises((AssertionError, requests.RequestException)):
+        with pytest.raises((AssertionError, urllib3.exceptions.HTTPError)):
             window.open("data:text/html,<h1>Lost</h1>")
         window = browser.window()
         window.open("data:text/html,<h1>Second</h1>")
