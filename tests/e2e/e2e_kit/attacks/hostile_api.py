@@ -12,6 +12,7 @@ import typing
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import cache
 from threading import Thread
 from typing import Any
 from unittest import mock
@@ -21,7 +22,7 @@ from werkzeug.serving import make_server
 from dashboard import api
 from dashboard.app import create_app
 from dashboard.config import Config
-from posthaste import Posthaste, records
+from posthaste import Posthaste
 
 #: Fields with a text that is no stranger's: ids, addresses, days and what one can choose from.
 _OURS = re.compile(r"(.*_)?(id|ids|url|src|date|month|cursor|timezone|time_zone|language|permalink)")
@@ -40,9 +41,8 @@ class HostileApi:
     def __getattr__(self, name: str) -> Any:
         if name == "get_description":
             return lambda: self._description
-        call = getattr(Posthaste, name)
-        hints = typing.get_type_hints(call, vars(sys.modules[call.__module__]))
-        return lambda *_, **__: self._made(hints["return"], "", 0)
+        returned = _hints(getattr(Posthaste, name))["return"]
+        return lambda *_, **__: self._made(returned, "", 0)
 
     def _made(self, kind: Any, field: str, depth: int) -> Any:
         origin, inner = typing.get_origin(kind), typing.get_args(kind)
@@ -55,12 +55,17 @@ class HostileApi:
         if inner:
             return [self._made(inner[0], field, depth + 1)] if depth < _DEEPEST else []
         if dataclasses.is_dataclass(kind):
-            hints = typing.get_type_hints(kind, vars(records))
-            return kind(**{name: self._made(hint, name, depth + 1) for name, hint in hints.items()})
+            return kind(**{name: self._made(hint, name, depth + 1) for name, hint in _hints(kind).items()})
         simple = {bool: bool(self.turn % 2), int: 3, float: 3.0, datetime: datetime.now(UTC), str: self.text}
         if kind is str and _OURS.fullmatch(field):
             return "2026-11-27" if field in ("date", "month", "year_month") else "x"
         return simple.get(kind)
+
+
+@cache
+def _hints(of: Any) -> dict[str, Any]:
+    """Returns the types of a record's fields, or of a method's parameters and its result."""
+    return typing.get_type_hints(of, vars(sys.modules[of.__module__]))
 
 
 @contextmanager
