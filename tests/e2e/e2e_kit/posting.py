@@ -31,7 +31,9 @@ def shown(api: Api, post_id: str) -> Json:
     return post
 
 
-def await_post(api: Api, post_id: str, seconds: float = PUBLISH_SECONDS, **fields: object) -> Json:
+def await_post(
+    api: Api, post_id: str, seconds: float = PUBLISH_SECONDS, *, pause_seconds: float = 0.25, **fields: object
+) -> Json:
     """Waits until the post has these fields, and returns it."""
 
     def look() -> Json | None:
@@ -39,7 +41,7 @@ def await_post(api: Api, post_id: str, seconds: float = PUBLISH_SECONDS, **field
         return post if {name: post[name] for name in fields} == fields else None
 
     try:
-        return until(look, seconds)
+        return until(look, seconds, pause_seconds=pause_seconds)
     except AssertionError:
         raise AssertionError(f"not {fields} within {seconds} s: {shown(api, post_id)}") from None
 

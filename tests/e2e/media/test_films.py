@@ -61,6 +61,6 @@ def test_any_film_is_published_on_every_platform(
         posts[platform] = schedule(account, platform, **content)
         operator("post", "due", posts[platform]["id"])
     for platform, post in posts.items():
-        await_post(account.api, post["id"], MADE_SECONDS, status="published")
+        await_post(account.api, post["id"], MADE_SECONDS, pause_seconds=1.0, status="published")
         [held] = simulator.posts(account.pages[platform])
         assert [item["type"] for item in held["media"]] == ["video"]
