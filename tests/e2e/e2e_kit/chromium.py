@@ -67,7 +67,7 @@ class Chromium:
     """A browser with one window. After a call that it has not answered, each further call fails at once."""
 
     def __init__(self, driver_url: str, options: dict[str, Any]) -> None:
-        #: Not requests: a test makes hundreds of calls, and requests takes four times as long for each.
+        #: Not requests: a test makes hundreds of calls, and requests takes more than twice the CPU for each.
         self._http = urllib3.PoolManager(maxsize=1, retries=False)
         self._is_lost = False
         self._url = f"{driver_url}/session"
