@@ -10,11 +10,14 @@ import structlog
 # Before pytest meets simulator/tests: under importlib mode that folder would take the package's name.
 import simulator  # noqa: F401
 from chassis.runtime import garbage
+from testkit import kept_work
 
 pytest_plugins = ["testkit.fixtures"]
 
 # Nearly all that is made while tests are collected stays: looking through it takes a quarter of that time.
 gc.disable()
+
+kept_work.keep()
 
 # No test is timed: on a busy machine any example can take a second.
 hypothesis.settings.register_profile("untimed", deadline=None)

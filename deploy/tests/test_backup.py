@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import requests
+from deploy_kit import wait_until
 
 from local.environment import read_env
 from local.paths import ROOT
@@ -70,9 +71,7 @@ class Client:
 
     def await_published(self, post_id: str) -> None:
         account.ctl(self.run, "post", "due", post_id)
-        end = datetime.now(UTC) + timedelta(seconds=30)
-        while self.status(post_id) != "published":
-            assert datetime.now(UTC) < end
+        wait_until(lambda: self.status(post_id) == "published", "the post is published")
 
     def upload(self, content: bytes) -> str:
         files = {"file": ("sign.jpg", content, "image/jpeg")}

@@ -9,7 +9,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -19,18 +20,20 @@ from deploy_kit import wait_until
 from minio import Minio
 from seaweed import ADMIN, seaweed
 from seaweed import client as seaweed_client
-from sqlalchemy import create_engine, text
+from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.pool import NullPool
 
 from local.paths import ROOT
 from local.servers import postgres
 from local.stack import units
+from testkit.fixtures import cloned_databases, own_bucket
 
 FOLDER = ROOT / "deploy" / "backup"
 TODAY = datetime.now(UTC).date()
 SERVICE = "quota"
-#: Access key, secret and bucket of backups at a provider.
-BACKUP_USER = ("backup-key", "backup-secret", "posthaste-backup")
+#: Access key, secret and bucket of backups at a provider: for the backup that tests share, and for those of one test.
+SHARED_USER = ("shared-key", "shared-secret", "posthaste-shared")
+OWN_USER = ("backup-key", "backup-secret", "posthaste-backup")
 
 
 def expired(names: list[str]) -> set[str]:
@@ -104,8 +107,8 @@ class KeptInFolder:
 class KeptInBucket:
     """Keeps backups in a provider's bucket, with a user that may use only this bucket."""
 
-    def __init__(self, address: str) -> None:
-        access, secret, self.bucket = BACKUP_USER
+    def __init__(self, address: str, user: tuple[str, str, str]) -> None:
+        access, secret, self.bucket = user
         self.s3 = seaweed_client(address, ADMIN)
         self.env = {
             "BACKUP_S3_URL": f"http://{address}",
@@ -187,58 +190,72 @@ class Backups:
 
 @pytest.fixture(scope="module")
 def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with seaweed(tmp_path_factory.mktemp("provider"), {"backup": BACKUP_USER}) as address:
+    users = {"shared": SHARED_USER, "backup": OWN_USER}
+    with seaweed(tmp_path_factory.mktemp("provider"), users) as address:
         yield address
 
 
-@pytest.fixture(params=["folder", "bucket"])
-def installation(
-    request: pytest.FixtureRequest, database_for: Callable[[str], str], bucket: dict[str, str]
-) -> Iterator[Backups]:
-    """An installation with data and backups. Its folder is not pytest's, because another user runs the server of the
-    trial restore and must reach it.
+@contextmanager
+def installed(request: pytest.FixtureRequest, admin: Engine, user: tuple[str, str, str]) -> Iterator[Backups]:
+    """Makes an installation with data and without backups. Its folder is not pytest's, because another user runs the
+    server of the trial restore and must reach it.
     """
     folder = Path(tempfile.mkdtemp())
     folder.chmod(0o711)
     in_bucket = request.param == "bucket"
-    kept = KeptInBucket(request.getfixturevalue("provider")) if in_bucket else KeptInFolder(folder)
-    made = Backups(folder, {service: database_for(service) for service in units.DATABASES}, bucket, kept)
-    made.write(
-        SERVICE, "CREATE TABLE kept AS SELECT n, E'a\\\\b\\n' || n AS word FROM generate_series(1, 50) AS n"
-    )
-    made.put("one/a.jpg", b"first")
-    made.put("two/b.jpg", b"second")
-    yield made
+    kept = KeptInBucket(request.getfixturevalue("provider"), user) if in_bucket else KeptInFolder(folder)
+    with cloned_databases(admin) as database_for, own_bucket() as bucket:
+        made = Backups(folder, {service: database_for(service) for service in units.DATABASES}, bucket, kept)
+        made.write(
+            SERVICE,
+            "CREATE TABLE kept AS SELECT n, E'a\\\\b\\n' || n AS word FROM generate_series(1, 50) AS n",
+        )
+        made.put("one/a.jpg", b"first")
+        made.put("two/b.jpg", b"second")
+        yield made
     shutil.rmtree(folder)
 
 
+@pytest.fixture(params=["folder", "bucket"])
+def installation(request: pytest.FixtureRequest, admin: Engine) -> Iterator[Backups]:
+    """An installation without backups, which only this test uses."""
+    with installed(request, admin, OWN_USER) as made:
+        yield made
+
+
+@pytest.fixture(scope="module", params=["folder", "bucket"])
+def backed_up(request: pytest.FixtureRequest, admin: Engine) -> Iterator[Backups]:
+    """An installation with one backup, for tests that change neither."""
+    with installed(request, admin, SHARED_USER) as made:
+        made.run("now")
+        yield made
+
+
 def test_a_backup_is_whole_unreadable_without_the_key_and_its_rehearsal_finds_every_row(
-    installation: Backups,
+    backed_up: Backups,
 ) -> None:
-    installation.run("now")
-    name = installation.run("list").strip()
+    name = backed_up.run("list").strip()
     assert name == str(TODAY)
-    stored = installation.kept.contents()
+    stored = backed_up.kept.contents()
     assert {path.rpartition("/")[2] for path in stored} >= {"QUOTA.dump.bin", "began_at.bin", "a.jpg.bin"}
     assert len([path for path in stored if path.endswith(".dump.bin")]) == len(units.DATABASES)
     for path, words in stored.items():
         assert words[:8] == b"RCLONE\x00\x00", path
-    said = installation.run("rehearse")
+    said = backed_up.run("rehearse")
     assert "all restored" in said
     assert f"rehearsed: {name}" in said
-    assert not (installation.folder / "work/rehearsal").exists()
-    assert "password" in installation.run("rehearse", BACKUP_KEY="another key", code=1)
+    assert not (backed_up.folder / "work/rehearsal").exists()
+    assert "password" in backed_up.run("rehearse", BACKUP_KEY="another key", code=1)
 
 
-def test_a_rehearsal_that_restores_fewer_rows_fails_and_names_the_table(installation: Backups) -> None:
-    installation.run("now")
-    folder = installation.folder / "scripts"
+def test_a_rehearsal_that_restores_fewer_rows_fails_and_names_the_table(backed_up: Backups) -> None:
+    folder = backed_up.folder / "scripts"
     shutil.copytree(FOLDER, folder)
     restore = folder / "restore.sh"
     losing = "[ $1 != QUOTA ] || echo 'DELETE FROM public.kept WHERE n > 40;'\n  echo \"COMMIT;"
     restore.write_text(restore.read_text().replace('echo "COMMIT;', losing))
     done = subprocess.run(
-        [folder / "backup.sh", "rehearse"], env=installation.env, capture_output=True, text=True, timeout=120
+        [folder / "backup.sh", "rehearse"], env=backed_up.env, capture_output=True, text=True, timeout=120
     )
     assert done.returncode == 1, done.stdout
     assert "missing: QUOTA public.kept 50, restored 40" in done.stdout
@@ -267,23 +284,23 @@ def test_seven_daily_four_weekly_and_six_monthly_backups_stay_where_they_are_kep
     installation: Backups,
 ) -> None:
     """A file that was deleted after a backup is kept until every dump is newer than that. The test has such files of
-    the same ages as the dumps.
+    the same ages as the dumps: some of each age, because each that is deleted takes a process.
     """
-    earlier = days(400, TODAY - timedelta(days=1))
-    for name in earlier[::9]:
+    yesterday = TODAY - timedelta(days=1)
+    earlier = [*days(9, yesterday), *days(34, yesterday)[14::5], *days(240, yesterday)[40::28]]
+    for name in earlier:
         installation.kept.put(f"dumps/{name}/began_at.bin", b"RCLONE")
         installation.kept.put(f"removed/{name}/gone.jpg.bin", b"RCLONE")
     installation.run("now")
-    kept = kept_by_rule({str(TODAY), *earlier[::9]})
+    kept = kept_by_rule({str(TODAY), *earlier})
     assert set(installation.run("list").split()) == kept
     of_files = {path.split("/")[1] for path in installation.kept.contents() if path.startswith("removed/")}
-    assert of_files == {name for name in earlier[::9] if name >= min(kept)}
+    assert of_files == {name for name in earlier if name >= min(kept)}
 
 
-def test_the_dumps_of_a_day_are_fetched_for_a_restore(installation: Backups) -> None:
-    installation.run("now")
-    installation.run("fetch", str(TODAY))
-    fetched = installation.folder / "backup" / str(TODAY)
+def test_the_dumps_of_a_day_are_fetched_for_a_restore(backed_up: Backups) -> None:
+    backed_up.run("fetch", str(TODAY))
+    fetched = backed_up.folder / "backup" / str(TODAY)
     assert (fetched / "QUOTA.dump").read_bytes()[:5] == b"PGDMP"
     assert (fetched / "began_at").read_text().startswith("20")
 

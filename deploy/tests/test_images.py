@@ -27,7 +27,7 @@ import msgspec
 import pika
 import pytest
 import requests
-import yaml
+from composed import SERVICES as CONTAINERS
 from deploy_kit import (
     STOP_SECONDS,
     Environment,
@@ -60,7 +60,6 @@ from testkit.fixtures import SECRETS, keys_for_tests, own_bucket, own_virtual_ho
 LIBRARIES = ("contracts", "chassis")
 #: What `./dev` has and an image must do without.
 NOT_DEPLOYED = ("pytest", "hypothesis", "mypy", "ruff", "psutil", "pip", "wheel", "local", "simulator")
-CONTAINERS = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
 #: Image → (folder of its package, what its container runs after `python -m`).
 IMAGES = {
     name: (CONTAINERS[name]["build"]["args"]["PACKAGES"], CONTAINERS[name]["build"]["args"]["START"].split())
@@ -221,9 +220,6 @@ def test_the_bill_of_an_image_lists_what_is_in_it(
     assert bill["metadata"]["component"]["name"] == f"posthaste/{image}"
     listed = {it["purl"] for it in bill["components"] if it.get("purl", "").startswith("pkg:pypi/")}
     assert listed == {f"pkg:pypi/{it.name}@{it.version}" for it in lock.read(lock_of(image)).values()}
-
-
-# -- what the image is ---------------------------------------------------------------------------------------------
 
 
 # -- what the image does -------------------------------------------------------------------------------------------

@@ -1,17 +1,19 @@
 """deploy/backup: a restore brings back the dumped data, or changes nothing and reports why."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, create_engine, text
+from sqlalchemy import Connection, Engine, create_engine, text
 from sqlalchemy.pool import NullPool
 
 from local.paths import ROOT
 from local.servers import postgres
 from local.stack import units
+from testkit.fixtures import cloned_databases
 
 #: Restored in the middle: others come before it and after it.
 MIDDLE = "quota"
@@ -51,12 +53,22 @@ class Installation:
         )  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def dump(admin: Engine, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A backup of databases such as each test has."""
+    folder = tmp_path_factory.mktemp("dump")
+    with cloned_databases(admin) as database_for:
+        kept = Installation({service: database_for(service) for service in units.DATABASES})
+        done = kept.script("dump.sh", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
 @pytest.fixture
-def kept(database_for: Callable[[str], str], tmp_path: Path) -> Installation:
+def kept(database_for: Callable[[str], str], dump: Path, tmp_path: Path) -> Installation:
     """The databases, with a backup of them in `tmp_path`."""
     kept = Installation({service: database_for(service) for service in units.DATABASES})
-    done = kept.script("dump.sh", tmp_path)
-    assert done.returncode == 0, done.stderr
+    shutil.copytree(dump, tmp_path, dirs_exist_ok=True)
     kept.write("after the backup")
     return kept
 

@@ -11,10 +11,13 @@ from typing import Any
 import kubernetes_validate
 import yaml
 from jsonschema import Draft202012Validator
+from kubernetes_validate import utils
 from kustomized import Resource
 
 #: The fields that we use; `CRDS` names a folder with whole definitions instead.
 OURS = Path(__file__).with_suffix(".yaml")
+# Otherwise it reads 2 MB of schemas for each resource that it checks.
+utils.schema_contents = cache(utils.schema_contents)
 
 
 def check(resource: Resource, version: str) -> None:

@@ -40,7 +40,7 @@ def _built(folder: Path) -> list[Resource]:
     done = subprocess.run([program, "build", folder], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stderr == "", f"{folder}: {done.stderr}"
-    return [it for it in yaml.safe_load_all(done.stdout) if it]
+    return [it for it in yaml.load_all(done.stdout, yaml.CSafeLoader) if it]
 
 
 def documents(path: Path) -> list[Resource]:
@@ -49,7 +49,7 @@ def documents(path: Path) -> list[Resource]:
 
 @cache
 def _documents(path: Path) -> list[Resource]:
-    return [it for it in yaml.safe_load_all(path.read_text()) if it]
+    return [it for it in yaml.load_all(path.read_text(), yaml.CSafeLoader) if it]
 
 
 def containers(resource: Resource) -> list[Resource]:

@@ -26,7 +26,7 @@ from local.paths import ROOT
 from local.testing.observability import series_in
 from local.testing.prometheus_names import prometheus_names
 
-ADAPTER = yaml.safe_load((FOLDER / "components/metrics-adapter/values.yaml").read_text())
+ADAPTER = yaml.load((FOLDER / "components/metrics-adapter/values.yaml").read_text(), yaml.CSafeLoader)
 
 
 def test_a_small_one_scales_by_nothing_that_it_does_not_measure() -> None:

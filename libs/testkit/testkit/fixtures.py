@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
@@ -91,12 +92,11 @@ def admin(admin_url: str) -> Iterator[Engine]:
     engine.dispose()
 
 
+@cache
 def _template(admin: Engine, service: str) -> str:
     """Returns the name of a migrated database of this service, made once per state of its migrations."""
-    files = sorted(migrations_of(service).glob("*.py"))
-    state = hashlib.sha256(
-        b"".join(path.read_bytes() for path in [*files, Path(schema.__file__)])
-    ).hexdigest()[:12]
+    files = [*sorted(migrations_of(service).glob("*.py")), Path(schema.__file__)]
+    state = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
     name = f"template_{service}_{state}"
     with admin.connect() as connection:
         connection.execute(text("SELECT pg_advisory_lock(42)"))

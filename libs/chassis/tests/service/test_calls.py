@@ -23,14 +23,14 @@ from testkit.waiting import until
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
 
-@pytest.fixture(scope="module")
-def probe(shared_service: Callable[..., RunningService]) -> RunningService:
-    return shared_service("probe", api=ProbeApi)
+@pytest.fixture
+def probe(shared_probe: RunningService) -> RunningService:
+    return shared_probe
 
 
 @pytest.fixture
 def own_probe(running_service: Callable[..., RunningService]) -> RunningService:
-    """A running probe for tests that kill it."""
+    """A running probe for tests that end it, or that need one that has just started."""
     return running_service("probe", api=ProbeApi)
 
 
@@ -116,12 +116,12 @@ def test_a_caller_waits_for_a_dead_service_no_longer_than_its_deadline(own_probe
     assert time.monotonic() - began < DEFAULT_TIMEOUT_SECONDS / 2
 
 
-def test_a_write_whose_caller_gave_up_is_not_run_later(own_probe):
-    own_probe.kill()
+def test_a_write_whose_caller_gave_up_is_not_run_later(lent_probe):
+    lent_probe.kill()
     with pytest.raises(ApiError):
-        own_probe.write(CALLER, Words(text="late"), timeout_seconds=0.3)
-    own_probe.restart()
-    assert own_probe.count(CALLER, Words(text="late")).count == 0
+        lent_probe.write(CALLER, Words(text="late"), timeout_seconds=0.3)
+    lent_probe.restart()
+    assert lent_probe.count(CALLER, Words(text="late")).count == 0
 
 
 def test_a_call_that_waited_for_a_free_worker_past_its_deadline_is_not_run(running_service):
@@ -150,11 +150,11 @@ def test_a_call_whose_answer_is_not_waited_for_is_told_at_its_deadline_that_ther
 
 
 @pytest.mark.parametrize("kind", ["rpc", "events"])
-def test_a_service_whose_queue_was_deleted_makes_it_anew_and_goes_on(listening_probe, virtual_host, kind):
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+def test_a_service_whose_queue_was_deleted_makes_it_anew_and_goes_on(listening_probe, lent_host, kind):
+    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         connection.channel().queue_delete(f"{kind}.probe")
     until(lambda: echoes(listening_probe))
-    until(lambda: has_its_queues(virtual_host))
+    until(lambda: has_its_queues(lent_host))
 
 
 def echoes(probe):
@@ -175,19 +175,19 @@ def has_its_queues(virtual_host):
             return False
 
 
-def test_a_call_is_not_run_again_when_its_process_dies_in_the_middle(own_probe):
-    proxy = own_probe.bus.service("probe", ProbeApi)
+def test_a_call_is_not_run_again_when_its_process_dies_in_the_middle(lent_probe):
+    proxy = lent_probe.bus.service("probe", ProbeApi)
     pending = proxy.write.start(CALLER, Words(text="once", seconds=5.0), timeout_seconds=8.0)
     proxy.echo(CALLER, Words())
-    own_probe.kill()
-    own_probe.restart()
+    lent_probe.kill()
+    lent_probe.restart()
     with pytest.raises(ApiError):
         pending.result()
-    assert own_probe.count(CALLER, Words(text="once")).count == 0
+    assert lent_probe.count(CALLER, Words(text="once")).count == 0
 
 
-def test_rubbish_on_the_call_queue_is_quarantined_and_the_service_lives(own_probe, virtual_host):
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+def test_rubbish_on_the_call_queue_is_quarantined_and_the_service_lives(lent_probe, lent_host):
+    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         channel = connection.channel()
         with_reply = pika.BasicProperties(reply_to="nowhere")
         for body in (
@@ -202,9 +202,9 @@ def test_rubbish_on_the_call_queue_is_quarantined_and_the_service_lives(own_prob
         ):
             channel.basic_publish("", topology.rpc_queue("probe"), body, with_reply)
         channel.basic_publish("", topology.rpc_queue("probe"), b'{"sent_at": 1, "calls": []}')
-    assert own_probe.echo(CALLER, Words(text="alive")).text == "alive"
-    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 9)
-    assert {row.queue for row in quarantine.list_quarantined(virtual_host)} == {"rpc.probe"}
+    assert lent_probe.echo(CALLER, Words(text="alive")).text == "alive"
+    until(lambda: len(quarantine.list_quarantined(lent_host)) == 9)
+    assert {row.queue for row in quarantine.list_quarantined(lent_host)} == {"rpc.probe"}
 
 
 def test_an_unknown_method_is_refused_alone(probe):
@@ -218,16 +218,16 @@ def test_an_unknown_method_is_refused_alone(probe):
 
 
 @pytest.fixture
-def listening_probe(own_probe: RunningService, virtual_host: str) -> RunningService:
+def listening_probe(lent_probe: RunningService, lent_host: str) -> RunningService:
     """A probe that also receives the event account.changed, which contracts.events sends only to other services."""
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         connection.channel().queue_bind(
             topology.event_queue("probe"), topology.EVENT_EXCHANGE, "account.changed"
         )
-    return own_probe
+    return lent_probe
 
 
-def test_an_event_that_comes_twice_has_one_effect(listening_probe, virtual_host):
+def test_an_event_that_comes_twice_has_one_effect(listening_probe, lent_host):
     event = Event(
         id="evt_1",
         event="account.changed",
@@ -235,7 +235,7 @@ def test_an_event_that_comes_twice_has_one_effect(listening_probe, virtual_host)
         account_id="usr_1",
         data={"tier": "new"},
     )
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         for _ in range(2):
             connection.channel().basic_publish(
                 topology.EVENT_EXCHANGE, "account.changed", msgspec.json.encode(event)
@@ -252,7 +252,7 @@ def test_an_event_whose_handler_fails_is_tried_again_and_leaves_no_half_effect(l
     assert listening_probe.count(CALLER, Words(text="poison")).count == 0
 
 
-def test_an_event_whose_handler_fails_for_good_is_quarantined(listening_probe, virtual_host):
+def test_an_event_whose_handler_fails_for_good_is_quarantined(listening_probe, lent_host):
     event = Event(
         id="evt_2",
         event="account.changed",
@@ -261,18 +261,18 @@ def test_an_event_whose_handler_fails_for_good_is_quarantined(listening_probe, v
         data={"tier": "poison"},
     )
     tried_often = pika.BasicProperties(headers={"x-attempt": len(topology.RETRY_SECONDS)})
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         channel = connection.channel()
         channel.basic_publish("", topology.event_queue("probe"), msgspec.json.encode(event), tried_often)
-    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 1)
-    assert "poison" in quarantine.list_quarantined(virtual_host)[0].error
+    until(lambda: len(quarantine.list_quarantined(lent_host)) == 1)
+    assert "poison" in quarantine.list_quarantined(lent_host)[0].error
 
 
 def test_events_that_come_together_share_transactions_once_each_and_a_bad_one_fails_alone(
-    own_probe, virtual_host
+    lent_probe, lent_host
 ):
     def publish(*names):
-        with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+        with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
             channel = connection.channel()
             for number, name in enumerate(names):
                 event = Event(
@@ -285,7 +285,7 @@ def test_events_that_come_together_share_transactions_once_each_and_a_bad_one_fa
                 channel.basic_publish("", topology.event_queue("probe"), msgspec.json.encode(event))
 
     def count(name):
-        return own_probe.count(CALLER, Words(text=name)).count
+        return lent_probe.count(CALLER, Words(text=name)).count
 
     names = [f"post {number}" for number in range(100)]
     publish(*names, *names[:5])
@@ -296,17 +296,17 @@ def test_events_that_come_together_share_transactions_once_each_and_a_bad_one_fa
     assert (count("poison"), count("post 1")) == (0, 1)
 
 
-def test_requests_and_replies_are_transient_and_requests_expire_with_their_deadline(own_probe, virtual_host):
-    own_probe.kill()
-    pending = own_probe.bus.service("probe", ProbeApi).echo.start(CALLER, Words(), timeout_seconds=5.0)
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+def test_requests_and_replies_are_transient_and_requests_expire_with_their_deadline(lent_probe, lent_host):
+    lent_probe.kill()
+    pending = lent_probe.bus.service("probe", ProbeApi).echo.start(CALLER, Words(), timeout_seconds=5.0)
+    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         channel = connection.channel()
         request = None
         while request is None:
             _, request, body = channel.basic_get(topology.rpc_queue("probe"), auto_ack=True)
         assert request.delivery_mode != 2
         assert 0 < int(request.expiration) <= 5000
-        own_probe.restart()
+        lent_probe.restart()
         mailbox = channel.queue_declare("", exclusive=True).method.queue
         again = pika.BasicProperties(reply_to=mailbox)
         channel.basic_publish("", topology.rpc_queue("probe"), body, again)
@@ -316,21 +316,21 @@ def test_requests_and_replies_are_transient_and_requests_expire_with_their_deadl
         pending.result()
 
 
-def test_an_event_nobody_can_read_is_quarantined_and_can_be_replayed(listening_probe, virtual_host):
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+def test_an_event_nobody_can_read_is_quarantined_and_can_be_replayed(listening_probe, lent_host):
+    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         connection.channel().basic_publish("", topology.event_queue("probe"), b"{not json")
-    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 1)
-    first = quarantine.list_quarantined(virtual_host)[0]
+    until(lambda: len(quarantine.list_quarantined(lent_host)) == 1)
+    first = quarantine.list_quarantined(lent_host)[0]
     assert (first.queue, first.body) == ("events.probe", "{not json")
-    assert quarantine.replay(virtual_host, first.id)
-    until(lambda: [row.id for row in quarantine.list_quarantined(virtual_host)] not in ([], [first.id]))
+    assert quarantine.replay(lent_host, first.id)
+    until(lambda: [row.id for row in quarantine.list_quarantined(lent_host)] not in ([], [first.id]))
 
 
 @pytest.mark.parametrize("body", [b'{"id": "\xff\xfe"}', b'{"data": ' * 100_000, b"[" * 100_000, b""])
-def test_an_event_that_no_decoder_takes_does_not_end_the_service(listening_probe, virtual_host, body):
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+def test_an_event_that_no_decoder_takes_does_not_end_the_service(listening_probe, lent_host, body):
+    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         connection.channel().basic_publish("", topology.event_queue("probe"), body)
-    until(lambda: len(quarantine.list_quarantined(virtual_host)) == 1)
+    until(lambda: len(quarantine.list_quarantined(lent_host)) == 1)
     assert listening_probe.echo(CALLER, Words(text="alive")).text == "alive"
 
 

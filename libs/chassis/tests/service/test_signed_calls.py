@@ -1,7 +1,7 @@
 """Signed calls, replies and events over a real broker: a message that its sender did not sign itself has no effect."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -23,15 +23,20 @@ from testkit.waiting import until
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
 
+@pytest.fixture(scope="module")
+def probe_env() -> dict[str, str]:
+    return {"UNSIGNED_MESSAGES_ALLOWED": "false"}
+
+
 @pytest.fixture
-def probe(running_service: Callable[..., RunningService]) -> RunningService:
+def probe(lent_probe: RunningService) -> RunningService:
     """A running probe service that refuses unsigned messages."""
-    return running_service("probe", env={"UNSIGNED_MESSAGES_ALLOWED": "false"}, api=ProbeApi)
+    return lent_probe
 
 
 @pytest.fixture
-def broker(virtual_host: str) -> Iterator[Any]:
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
+def broker(lent_host: str) -> Iterator[Any]:
+    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         yield connection.channel()
 
 
@@ -117,17 +122,15 @@ def test_a_reply_that_the_called_service_did_not_sign_is_not_taken(probe, broker
     assert pending.result().text == "real"
 
 
-def test_a_caller_without_a_key_sends_nothing(virtual_host, probe):
-    bus = connect(virtual_host, type(signed_by("gateway"))("gateway"))
+def test_a_caller_without_a_key_sends_nothing(lent_host, probe):
+    bus = connect(lent_host, type(signed_by("gateway"))("gateway"))
     with pytest.raises(ApiError) as caught:
         bus.service("probe", ProbeApi).echo(CALLER, Words())
     assert caught.value.__notes__ == ["probe: there is no key to sign calls with"]
     bus.close()
 
 
-def test_an_event_that_its_sender_did_not_sign_for_the_receiver_goes_to_quarantine(
-    probe, broker, virtual_host
-):
+def test_an_event_that_its_sender_did_not_sign_for_the_receiver_goes_to_quarantine(probe, broker, lent_host):
     event = Event(
         id="evt_1",
         event="account.changed",
@@ -151,9 +154,9 @@ def test_an_event_that_its_sender_did_not_sign_for_the_receiver_goes_to_quaranti
     good = pika.BasicProperties(headers=signed_by("accounts").event_headers(["probe"], body))
     broker.basic_publish("", topology.event_queue("probe"), body, good)
     until(lambda: probe.count(CALLER, Words(text="signed")).count == 1)
-    until(lambda: len(quarantine.list_quarantined(virtual_host)) == len(others))
+    until(lambda: len(quarantine.list_quarantined(lent_host)) == len(others))
     assert probe.count(CALLER, Words(text="forged")).count == 0
-    errors = {one.error for one in quarantine.list_quarantined(virtual_host)}
+    errors = {one.error for one in quarantine.list_quarantined(lent_host)}
     assert errors == {
         "Refused: the signature is refused: unsigned",
         "Refused: the signature is refused: not its sender (publishing)",

@@ -87,6 +87,8 @@ class Process:
         self.scheduler: Scheduler | None = None
         self.database = Database(url)
         self.statements: dict[str, str] = {}
+        #: How the trace shows each statement that has run: to make it takes as long as a small query.
+        self.shown: dict[str, str] = {}
         self._connections: list[Any] = []
         event.listen(self.database.engine, "do_connect", self._note_connecting)
         event.listen(self.database.engine, "connect", self._watch)
@@ -195,7 +197,9 @@ class _Cursor(cursor):
             connection.close()
             return psycopg2.OperationalError("server closed the connection unexpectedly")
 
-        shown = _in_short(words, self.process.statements)
+        shown = self.process.shown.get(words)
+        if shown is None:
+            shown = self.process.shown[words] = _in_short(words, self.process.statements)
         return self.process.between_stops(shown, action, lost=lost, connection=connection)
 
 

@@ -31,10 +31,11 @@ from testkit.fixtures import signed_by
 STRANGER = Caller(account_id="", user_id="")
 
 
-@pytest.fixture
-def service(running_service: Callable[..., Any]) -> Any:
+@pytest.fixture(scope="module")
+def service(shared_service: Callable[..., Any]) -> Any:
+    """A running service. Each test has its own users."""
     env = {"TOKEN_SECRET": "a secret for tests, and a long one", "SIGNUPS": "open"}
-    return running_service("accounts", env=env)
+    return shared_service("accounts", env=env)
 
 
 def test_from_sign_up_to_the_first_request(service: Any) -> None:
@@ -48,7 +49,7 @@ def test_from_sign_up_to_the_first_request(service: Any) -> None:
 
 
 def test_gateways_hear_of_a_revoked_token_and_a_changed_tier(service: Any) -> None:
-    user = service.create_user(operator(), CreateUser(email="ann@example.com")).user
+    user = service.create_user(operator(), CreateUser(email="bob@example.com")).user
     made = service.create_token(operator(), CreateToken(user_id=user.id, scopes=("*",)))
     heard: queue.Queue[Any] = queue.Queue()
     listening: queue.Queue[None] = queue.Queue()
@@ -63,7 +64,7 @@ def test_gateways_hear_of_a_revoked_token_and_a_changed_tier(service: Any) -> No
 
 
 def test_a_forged_call_of_the_operator_over_the_broker_makes_no_token(service: Any) -> None:
-    user = service.create_user(operator(), CreateUser(email="ann@example.com")).user
+    user = service.create_user(operator(), CreateUser(email="cleo@example.com")).user
     call = Call(
         id=1,
         method="create_token",

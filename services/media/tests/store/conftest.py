@@ -7,8 +7,9 @@ import pytest
 from media_kit.world import World
 
 from chassis.db.database import Database
+from chassis.sandbox.pool import SandboxPool
 from media.config import Settings
-from media.context import AppContext
+from media.context import _LIMITS, AppContext
 
 
 @pytest.fixture
@@ -16,8 +17,25 @@ def database(open_database: Callable[[str], Database]) -> Database:
     return open_database("media")
 
 
+#: Of the settings below.
+_AT_ONCE = 2
+
+
+@pytest.fixture(scope="session")
+def sandbox_pools() -> Iterator[tuple[SandboxPool, SandboxPool]]:
+    """The pools of a test's first process of media and of its second one. All tests use them, because starting a fork
+    server takes longer than most tests. A test may close them.
+    """
+    made = tuple(SandboxPool("media.decoder.functions", _LIMITS, at_once=_AT_ONCE) for _ in range(2))
+    yield made
+    for pool in made:
+        pool.close()
+
+
 @pytest.fixture
-def world(database: Database, bucket: dict[str, str]) -> Iterator[World]:
+def world(
+    database: Database, bucket: dict[str, str], sandbox_pools: tuple[SandboxPool, SandboxPool]
+) -> Iterator[World]:
     settings = Settings(
         s3_url=bucket["S3_URL"],
         s3_public_url=bucket["S3_URL"],
@@ -26,7 +44,7 @@ def world(database: Database, bucket: dict[str, str]) -> Iterator[World]:
         access_key=bucket["S3_ACCESS_KEY"],
         secret_key=bucket["S3_SECRET_KEY"],
         public_base_url="https://files.test",
-        confined_at_once=2,
+        confined_at_once=_AT_ONCE,
         videos_at_once=2,
         workers=64,
         ffmpeg=imageio_ffmpeg.get_ffmpeg_exe(),
@@ -34,5 +52,7 @@ def world(database: Database, bucket: dict[str, str]) -> Iterator[World]:
         orphan_sweep_seconds=3600,
     )
     context = AppContext(database, settings)
+    context.sandbox_pool = sandbox_pools[0]
     yield World(context, database)
-    context.sandbox_pool.close()
+    if context.sandbox_pool is not sandbox_pools[0]:
+        context.sandbox_pool.close()

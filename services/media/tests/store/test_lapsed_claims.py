@@ -2,7 +2,7 @@
 answers name it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -11,6 +11,7 @@ import urllib3
 from media_kit import samples
 from media_kit.world import World, at_once
 
+from chassis.sandbox.pool import SandboxPool
 from contracts import media as api
 from contracts.errors import INVALID_FILE_CONTENT, ApiError
 from media.context import AppContext
@@ -46,11 +47,11 @@ def uploaded(request: pytest.FixtureRequest, world: World) -> api.CompleteParts:
 
 
 @pytest.fixture
-def other(world: World) -> Iterator[World]:
+def other(world: World, sandbox_pools: tuple[SandboxPool, SandboxPool]) -> World:
     """Another process of media."""
     context = AppContext(world.database, world.context.settings)
-    yield World(context, world.database)
-    context.sandbox_pool.close()
+    context.sandbox_pool = sandbox_pools[1]
+    return World(context, world.database)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """The quota service as a process on the bus."""
 
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +19,11 @@ from contracts.events import Event, UnitReturned
 from contracts.quota import Admitted, Arrival, Arrivals, ChargeUnit, ChargeUnits, Refund, SetSandboxUse
 from contracts.record import Nothing
 from testkit.fixtures import signed_event
+from testkit.waiting import until
 
 GATEWAY = Caller(account_id="", user_id="gateway")
 CALLER = Caller(account_id="usr_1", user_id="usr_1", tier="elite", operation_id="op_1")
-SANDBOX = Caller(account_id="usr_1", user_id="usr_1", token_id="tok_1", sandbox=True)
-PATIENCE_SECONDS = 30.0
+SANDBOX = Caller(account_id="usr_4", user_id="usr_4", token_id="tok_1", sandbox=True)
 
 
 def set_clock(service: Any, moment: datetime) -> None:
@@ -41,17 +40,13 @@ def admit(quota: Any, caller: Caller, meter: str) -> Admitted:
     return verdict
 
 
-def comes_true(happened: Callable[[], bool]) -> bool:
-    """Calls the function until it returns true. Returns False when the time is over."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-    return True
+@pytest.fixture(scope="module")
+def quota(shared_service: Callable[..., Any]) -> Any:
+    """A running service. Each test has its own account."""
+    return shared_service("quota", env={"UPGRADE_URL": "https://example.test/upgrade"})
 
 
-def test_a_request_is_admitted_counted_and_given_back_over_the_bus(running_service: Any) -> None:
-    quota = running_service("quota")
+def test_a_request_is_admitted_counted_and_given_back_over_the_bus(quota: Any) -> None:
     admitted = admit(quota, CALLER, "publishes")
     assert (admitted.refused_code, admitted.window.limit) == (None, 300)
     assert quota.get_usage(CALLER, Nothing()).publishes.used == 1
@@ -62,8 +57,7 @@ def test_a_request_is_admitted_counted_and_given_back_over_the_bus(running_servi
     assert quota.get_usage(CALLER, Nothing()).webhooks.used == 1
 
 
-def test_a_refusal_travels_with_its_window_and_fields(running_service: Any) -> None:
-    quota = running_service("quota", env={"UPGRADE_URL": "https://example.test/upgrade"})
+def test_a_refusal_travels_with_its_window_and_fields(quota: Any) -> None:
     with pytest.raises(ApiError) as refused:
         quota.set_sandbox_use(SANDBOX, SetSandboxUse(token_id="tok_1", count=0))
     assert refused.value.row is MISSING_SCOPE
@@ -74,21 +68,22 @@ def test_a_refusal_travels_with_its_window_and_fields(running_service: Any) -> N
     assert refusal.window.limit == 5
 
 
-def test_a_unit_that_publishing_returns_is_given_back(running_service: Any) -> None:
-    quota = running_service("quota")
-    admit(quota, CALLER, "publishes")
+def test_a_unit_that_publishing_returns_is_given_back(quota: Any) -> None:
+    other = Caller(account_id="usr_3", user_id="usr_3", tier="elite", operation_id="op_3")
+    admit(quota, other, "publishes")
+    assert quota.get_usage(other, Nothing()).publishes.used == 1
     event = Event(
         id="evt_1",
         event="unit.returned",
         created_at=datetime.now(UTC),
-        account_id="usr_1",
-        data=msgspec.to_builtins(UnitReturned(operation_id="op_1")),
+        account_id="usr_3",
+        data=msgspec.to_builtins(UnitReturned(operation_id="op_3")),
     )
     with pika.BlockingConnection(pika.URLParameters(quota.env["AMQP_URL"])) as connection:
         body, headers = signed_event(event)
         properties = pika.BasicProperties(headers=headers)
         connection.channel().basic_publish(topology.EVENT_EXCHANGE, "unit.returned", body, properties)
-    assert comes_true(lambda: quota.get_usage(CALLER, Nothing()).publishes.used == 0)
+    until(lambda: quota.get_usage(other, Nothing()).publishes.used == 0)
 
 
 def test_200_at_once_on_two_processes_let_through_exactly_the_limit(running_service: Any) -> None:
@@ -98,7 +93,7 @@ def test_200_at_once_on_two_processes_let_through_exactly_the_limit(running_serv
     with pika.BlockingConnection(pika.URLParameters(quota.env["AMQP_URL"])) as connection:
         queue = topology.rpc_queue("quota")
         channel = connection.channel()
-        assert comes_true(lambda: channel.queue_declare(queue, passive=True).method.consumer_count == 2)
+        until(lambda: channel.queue_declare(queue, passive=True).method.consumer_count == 2)
     set_clock(quota, datetime.now(UTC).replace(second=5) + timedelta(days=1))
     pro = Caller(account_id="usr_2", user_id="usr_2", tier="pro")
     with ThreadPoolExecutor(64) as pool:

@@ -1,9 +1,7 @@
 """The webhooks service as a process on the bus, with the quota service and a live receiver."""
 
 import json
-import time
 from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,22 +23,13 @@ from contracts.webhooks import (
     SubscriptionId,
 )
 from testkit.fixtures import signed_event
+from testkit.waiting import until
 
-PATIENCE_SECONDS = 60.0
 CALLER = Caller(account_id="usr_1", user_id="usr_1", tier="elite", operation_id="op_1")
 
 
 def operation(operation_id: str) -> Caller:
     return msgspec.structs.replace(CALLER, operation_id=operation_id)
-
-
-def comes_true(happened: Callable[[], Any]) -> bool:
-    """Waits until the condition holds. The condition calls the service over the bus."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not happened():
-        if time.monotonic() > deadline:
-            return False
-    return True
 
 
 def events(count: int, name: str = "post.failed") -> list[Event]:
@@ -84,7 +73,7 @@ def test_events_of_the_bus_arrive_are_counted_and_logged(services: tuple[Any, An
     publish(webhooks.env["AMQP_URL"], *published, *published[:5])
     receiver.await_count(30)
     request = ListDeliveries(id=made.id, status="delivered")
-    assert comes_true(lambda: len(webhooks.list_deliveries(CALLER, request).deliveries) == 30)
+    until(lambda: len(webhooks.list_deliveries(CALLER, request).deliveries) == 30)
     assert len(receiver.got) == 30
     assert quota.get_usage(CALLER, Nothing()).webhooks.used == 30
     delivery = webhooks.list_deliveries(CALLER, request).deliveries[0]
@@ -110,7 +99,7 @@ def test_a_service_killed_again_and_again_loses_nothing(services: tuple[Any, Any
     def ids() -> Counter[str]:
         return Counter(json.loads(got.body)["id"] for got in list(receiver.got))
 
-    assert comes_true(lambda: ids().keys() == wanted)
+    until(lambda: ids().keys() == wanted)
     # What was on its way when it was killed may come again, under the same id: eight at most each time.
     assert ids().total() - len(wanted) <= 8 * kills
 
@@ -123,7 +112,7 @@ def test_while_quota_is_down_deliveries_wait_and_then_go_out(
     quota.kill()
     publish(webhooks.env["AMQP_URL"], *events(5))
     request = ListDeliveries(id=made.id, status="pending")
-    assert comes_true(lambda: len(webhooks.list_deliveries(CALLER, request).deliveries) == 5)
+    until(lambda: len(webhooks.list_deliveries(CALLER, request).deliveries) == 5)
     assert receiver.got == []
     quota.restart()
     receiver.await_count(5)
