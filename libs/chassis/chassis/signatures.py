@@ -69,7 +69,8 @@ class Signatures:
     ) -> None:
         """Holds the keys of the process `name`.
 
-        `secrets` are its own: a signature made with any of them is accepted. `keys`: receiver → the key to sign with.
+        `secrets`: the process's own; a signature made with any of them is accepted. `keys`: receiver → the key to sign
+        with.
         """
         self.name = name
         self.unsigned_allowed = unsigned_allowed

@@ -92,7 +92,7 @@ class Session:
 class _RetryingClient:
     """A service's client that repeats a call without an answer, under the same operation id.
 
-    So the answer still arrives if it was lost at first, such as a new token. Every write called through this client
+    So an answer that was lost at first, such as a new token, still arrives. Every write called through this client
     must take effect once per operation id.
     """
 

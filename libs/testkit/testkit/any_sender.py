@@ -23,8 +23,8 @@ class AnySender(Clients):
     """
 
     def __init__(self, amqp_url: str, secrets: Mapping[str, str], *, unsigned_allowed: bool = False) -> None:
-        """`secrets` are those of every called service; `unsigned_allowed` accepts unsigned replies, as older releases
-        send."""
+        """`secrets`: service → secret, for every called service. `unsigned_allowed` accepts unsigned replies, as older
+        releases send."""
         self._amqp_url, self._secrets, self._unsigned_allowed = amqp_url, secrets, unsigned_allowed
         self._buses: dict[str, Bus] = {}
         self.bus_of(GATEWAY)

@@ -1,4 +1,4 @@
-"""A TCP proxy whose connections a test can cut, refuse or freeze. A frozen one accepts bytes and forwards none."""
+"""A TCP proxy whose connections a test can cut, refuse or freeze. When frozen, a connection forwards no bytes."""
 
 import socket
 import threading
@@ -21,7 +21,7 @@ class FaultyLink:
         self._accepting.start()
 
     def cut(self) -> None:
-        """Breaks all open connections. New ones work."""
+        """Breaks all open connections. New connections work."""
         for pair in tuple(self._pairs):
             for end in pair:
                 _shut(end)
@@ -39,7 +39,7 @@ class FaultyLink:
         self._flows.clear()
 
     def freeze_what_is_open(self) -> None:
-        """Freezes the open connections, as `freeze` does. New ones work."""
+        """Freezes the open connections, as `freeze` does. New connections work."""
         self._frozen.append(self._flows)
         self._flows.clear()
         self._flows = _flowing()

@@ -197,8 +197,8 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """A service that runs in a real process, with those in `together_with`. Its clients send each call as a process
-    that may make it (see AnySender).
+    """A service in a real process, together with the services in `together_with`. Its clients send each call as a
+    process that may make it (see AnySender).
     """
 
     def __init__(

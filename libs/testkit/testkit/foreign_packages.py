@@ -94,7 +94,7 @@ def installed_or_skip(folder: Path) -> Installed:
 
 
 def made_once(name: str, source: Path, make: Callable[[Path], None]) -> Path:
-    """Returns a folder that `make` builds from `source`, and builds again only when the source or its packages change.
+    """Returns a folder that `make` builds from `source`; it is built again only when the source or its packages change.
 
     Products of earlier builds in `source` are ignored.
     """

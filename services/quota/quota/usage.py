@@ -60,8 +60,8 @@ def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -
 
 
 def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Refunds the unit and marks the tries up to `to_try` as over, so that a late charge takes none. The counts of past
-    months stay."""
+    """Refunds the unit and marks the tries up to `to_try` as over, so that a late charge takes no unit. The counts of
+    past months stay."""
     locked = store.lock([account_id], [operation_id])
     if locked is None:
         store.add([account_id])

@@ -116,7 +116,7 @@ class LaterBatches(Generic[Item]):
         self._has_items = threading.Event()
 
     def add(self, item: Item) -> bool:
-        """Adds an item. If `most` items wait already, drops the oldest and returns False. Never blocks."""
+        """Adds an item. If the queue is full (`most` items), drops the oldest and returns False. Never blocks."""
         self._waiting.append(item)
         is_full = len(self._waiting) > self._most
         if is_full:

@@ -219,7 +219,7 @@ def _compiled(statement: Any) -> tuple[str, dict[str, Any]]:
 
 
 def _look_up_host(_dialect: Any, _record: Any, _arguments: Any, options: dict[str, Any]) -> None:
-    """Resolves the host name before a connection is opened, as libpq would block every green thread meanwhile."""
+    """Resolves the host name before a connection is opened, because libpq would block every green thread."""
     host = str(options.get("host", ""))
     if not host or "hostaddr" in options or "," in host or host.startswith("/") or is_address(host):
         return

@@ -91,7 +91,7 @@ class Sandbox:
 
 
 def _interpreter(program: str) -> list[str]:
-    """Returns the interpreter that the first line of a script names; nothing for other programs."""
+    """Returns the interpreter that the first line of a script names; an empty list for other programs."""
     try:
         with open(program, "rb") as file:
             first = file.readline(256)

@@ -2,7 +2,7 @@
 
 Linux 5.13 has the first ABI (version of the interface). The numbers, and the ABI that added each right: Linux,
 `include/uapi/linux/landlock.h` and `Documentation/userspace-api/landlock.rst`. Containers may use Landlock where the
-default seccomp profile allows the three calls: Docker's since moby pull request 43199, containerd's since pull request
+default seccomp profile allows its calls: Docker's since moby pull request 43199, containerd's since pull request
 6494.
 """
 

@@ -117,7 +117,7 @@ def enter(program: bytes) -> None:
 def _when(number: int | None, checks: Sequence[_Instruction]) -> list[_Instruction]:
     """Returns instructions that allow the system call `number`, unless one of the checks refuses it.
 
-    Other calls skip them. Returns nothing for None, a call that the machine does not have.
+    Every other call skips these instructions. None: a call that the machine lacks, so the list is empty.
     """
     if number is None:
         return []

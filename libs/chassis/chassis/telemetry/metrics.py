@@ -107,7 +107,7 @@ class Gauge(Instrument):
         self._watched: list[Callable[[], Iterable[Reading]]] = []
 
     def watch(self, read: Callable[[], Iterable[Reading]]) -> None:
-        """Adds a function that returns the gauge's values. If the function fails, the export goes without them."""
+        """Adds a function that returns the gauge's values. If the function fails, the export leaves its values out."""
         self._watched.append(read)
 
     def readings(self) -> list[Reading]:

@@ -78,6 +78,6 @@ def auto_refill(
 
 
 def _user(session: Session, user_id: str, *, verified: bool = False) -> User:
-    """Returns the account `user_id`, for its tier. Raises ApiError NOT_FOUND, and EMAIL_NOT_VERIFIED with
-    `verified`."""
+    """Returns the account `user_id`. Raises ApiError NOT_FOUND if there is none and, with `verified`,
+    EMAIL_NOT_VERIFIED if its address is not verified."""
     return session.accounts.get_user(session.caller, GetUser(user_id=user_id, verified=verified))

@@ -1,4 +1,4 @@
-"""`platform`: what the social platforms tell, compared with what Posthaste relies on."""
+"""`platform`: what the social platforms report, compared with what Posthaste relies on."""
 
 from datetime import UTC, datetime
 from typing import TextIO

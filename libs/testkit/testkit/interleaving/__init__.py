@@ -64,7 +64,7 @@ class Interleaver:
         """Runs the tries side by side, statement by statement in the order that the seed chooses, until all have
         ended.
 
-        Cuts them off up to `most_cuts` times on the way; afterwards all processes live again. Raises Stuck if no
+        Makes at most `most_cuts` cuts. Afterwards all processes are alive again. Raises Stuck if no
         thread continues. Raises AssertionError when PostgreSQL had to end a wait for a lock, unless
         `allows_lock_errors`.
         """

@@ -83,8 +83,8 @@ class EndpointQueue:
     def _record(self, outcomes: list[Outcome]) -> list[Recorded | None]:
         """Records outcomes and takes over the new count of failures at once.
 
-        The threads that wait for the results would do so in any order, and an older count would permit too many
-        attempts.
+        The threads that wait for the results would take over their counts in any order, and an older count would permit
+        too many attempts.
         """
         written = self._write(outcomes)
         for recorded in written:
