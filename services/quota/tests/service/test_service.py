@@ -24,6 +24,7 @@ from testkit.waiting import until
 GATEWAY = Caller(account_id="", user_id="gateway")
 CALLER = Caller(account_id="usr_1", user_id="usr_1", tier="elite", operation_id="op_1")
 SANDBOX = Caller(account_id="usr_4", user_id="usr_4", token_id="tok_1", sandbox=True)
+PATIENCE_SECONDS = 30.0
 
 
 def set_clock(service: Any, moment: datetime) -> None:
@@ -83,7 +84,7 @@ def test_a_unit_that_publishing_returns_is_given_back(quota: Any) -> None:
         body, headers = signed_event(event)
         properties = pika.BasicProperties(headers=headers)
         connection.channel().basic_publish(topology.EVENT_EXCHANGE, "unit.returned", body, properties)
-    until(lambda: quota.get_usage(other, Nothing()).publishes.used == 0)
+    until(lambda: quota.get_usage(other, Nothing()).publishes.used == 0, PATIENCE_SECONDS)
 
 
 def test_200_at_once_on_two_processes_let_through_exactly_the_limit(running_service: Any) -> None:
@@ -93,7 +94,7 @@ def test_200_at_once_on_two_processes_let_through_exactly_the_limit(running_serv
     with pika.BlockingConnection(pika.URLParameters(quota.env["AMQP_URL"])) as connection:
         queue = topology.rpc_queue("quota")
         channel = connection.channel()
-        until(lambda: channel.queue_declare(queue, passive=True).method.consumer_count == 2)
+        until(lambda: channel.queue_declare(queue, passive=True).method.consumer_count == 2, PATIENCE_SECONDS)
     set_clock(quota, datetime.now(UTC).replace(second=5) + timedelta(days=1))
     pro = Caller(account_id="usr_2", user_id="usr_2", tier="pro")
     with ThreadPoolExecutor(64) as pool:
