@@ -85,8 +85,8 @@ _QUERIES = {
 #: Routes that name nothing of an account's, so nobody can name somebody else's there.
 _NAMELESS = {
     "static", "healthz", "sign_in.show", "sign_in.enter", "sign_in.forgot", "sign_in.ask_for_link", "sign_in.leave",
-    "sign_up.show", "sign_up.create", "overview.show", "overview.account", "compose.upload", "assist.show",
-    "posts.attention",
+    "sign_up.show", "sign_up.create", "overview.show", "overview.account", "overview.goes_out_next",
+    "compose.upload", "assist.show", "posts.attention",
     "media.index", "media.upload_all", "media.upload", "pages.index", "brands.index", "brands.create", "usage.show",
     "usage.credits", "developers.show", "developers.create_webhook", "account.show", "usage.billing", "activity.index",
     "usage.refill", "account.rename", "account.email", "account.change_email", "account.cancel_email",
