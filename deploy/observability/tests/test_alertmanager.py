@@ -1,20 +1,37 @@
 """deploy/observability/alertmanager.yaml, checked by amtool: it is valid, and each of our alerts reaches the right
-receiver.
+receiver. A real Alertmanager mails them as on Docker Compose.
 """
 
+import json
 import os
+import queue
+import re
+import signal
 import subprocess
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email import message_from_bytes, policy
+from email.message import EmailMessage
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from aiosmtpd.controller import Controller
 
 from local.paths import ROOT
+from local.processes.table import bound_to_parent
+from local.servers import ports
 from local.testing.observability import FOLDER
 from local.testing.programs import program_or_skip
+from testkit.waiting import until
 
 SETTINGS = FOLDER / "alertmanager.yaml"
+SCRIPT = ROOT / "deploy" / "compose" / "alerts-by-mail.sh"
+#: Where Debian's Alertmanager looks for the templates of its mails.
+SHARE = Path("/usr/share/prometheus")
 RECEIVERS = {"page": "pager", "ticket": "tickets"}
 ALERTS = {
     rule["alert"]: rule["labels"]["severity"]
@@ -62,8 +79,7 @@ def on_compose(amtool: str, folder: Path, **told: str) -> dict[str, Any]:
     (folder / "alertmanager").write_text("#!/bin/sh\n")
     (folder / "alertmanager").chmod(0o755)
     env = {"PATH": f"{folder}:{os.environ['PATH']}", "FOLDER": str(folder), "TEMPLATE": str(SETTINGS)}
-    script = ROOT / "deploy" / "compose" / "alerts-by-mail.sh"
-    subprocess.run(["sh", script], env=env | told, check=True, capture_output=True, timeout=30)
+    subprocess.run(["sh", SCRIPT], env=env | told, check=True, capture_output=True, timeout=30)
     run(amtool, "check-config", folder / "settings")
     answer: dict[str, Any] = yaml.safe_load((folder / "settings").read_text())
     return answer
@@ -109,3 +125,94 @@ def test_without_a_mail_server_or_an_address_alerts_are_only_shown(
     settings = on_compose(amtool, tmp_path, **told)
     assert recipients(settings) == set()
     assert settings["global"] == {}
+
+
+class Mailbox:
+    """Takes every mail. `mails` holds them, each with its recipients."""
+
+    def __init__(self) -> None:
+        self.mails: queue.Queue[tuple[list[str], EmailMessage]] = queue.Queue()
+
+    async def handle_DATA(self, _server: Any, _session: Any, envelope: Any) -> str:
+        self.mails.put((envelope.rcpt_tos, message_from_bytes(envelope.content, policy=policy.default)))
+        return "250 taken"
+
+
+@contextmanager
+def alertmanager(program: str, folder: Path, **told: str) -> Iterator[str]:
+    """Runs Alertmanager as the container does, but for waits of a tenth of a second before and between mails. Yields
+    the URL of its API.
+    """
+    here = f"127.0.0.1:{ports.any_free()}"
+    start = f'{program} --web.listen-address={here} "$@"'
+    share = Path(program).parents[1] / "share" / "prometheus"
+    if share != SHARE:  # the unpacked package's
+        steps = f"mount -t tmpfs tmpfs {SHARE.parent} && cp -R {share} {SHARE}"
+        start = f'unshare --mount sh -c \'{steps} && exec "$0" "$@"\' {start}'
+    (folder / "alertmanager").write_text(f"#!/bin/sh\nexec {start}\n")
+    (folder / "alertmanager").chmod(0o755)
+    quick = re.sub(r"(group_wait|group_interval): \w+", r"\1: 100ms", SETTINGS.read_text())
+    (folder / "template").write_text(quick)
+    env = {
+        "PATH": f"{folder}:{os.environ['PATH']}",
+        "FOLDER": str(folder),
+        "TEMPLATE": str(folder / "template"),
+    } | told
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            bound_to_parent(["sh", str(SCRIPT)], signal.SIGKILL), env=env, stdout=log, stderr=log
+        )
+    try:
+        until(lambda: answers(f"http://{here}/-/ready"))
+        yield f"http://{here}/api/v2"
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except OSError:
+        return False
+
+
+def send(api: str, alert: dict[str, Any]) -> None:
+    """Tells Alertmanager of an alert, as Prometheus does."""
+    body = json.dumps([alert]).encode()
+    asked = urllib.request.Request(f"{api}/alerts", body, {"Content-Type": "application/json"})
+    with urllib.request.urlopen(asked, timeout=10) as answer:
+        assert answer.status == 200
+
+
+def test_a_real_alertmanager_mails_that_an_alert_fires_and_that_it_ended(tmp_path: Path) -> None:
+    program = program_or_skip("prometheus-alertmanager", "prometheus-alertmanager")
+    if os.geteuid() != 0 and not SHARE.exists():
+        pytest.skip("only root can put the unpacked package's templates where Alertmanager looks for them")
+    mailbox, port = Mailbox(), ports.any_free()
+    server = Controller(mailbox, "127.0.0.1", port)
+    server.start()
+    told = {
+        "SMTP_HOST": "127.0.0.1",
+        "SMTP_PORT": str(port),
+        "SMTP_SECURITY": "none",
+        "ALERTS_TO": "ops@bakery.test",
+    }
+    alert = {
+        "labels": {"alertname": "ServiceIsAway", "severity": "page", "service": "quota"},
+        "annotations": {"summary": "quota does not answer"},
+    }
+    try:
+        with alertmanager(program, tmp_path, MAIL_FROM="alerts@bakery.test", **told) as api:
+            send(api, alert)
+            recipients, fires = mailbox.mails.get(timeout=30)
+            assert recipients == ["ops@bakery.test"]
+            assert fires["From"] == "alerts@bakery.test"
+            assert re.match(r"\[FIRING:1\] ServiceIsAway", fires["Subject"])
+            assert "quota does not answer" in fires.as_string()
+            send(api, alert | {"endsAt": datetime.now(UTC).isoformat()})
+            _, ended = mailbox.mails.get(timeout=30)
+            assert "[RESOLVED] ServiceIsAway" in ended["Subject"]
+    finally:
+        server.stop()
