@@ -75,10 +75,10 @@ class Vault:
     def rotate_batch(
         self, batch: Sequence[tuple[str, str]], replace: Callable[[str, str, str], bool]
     ) -> KeysRotated:
-        """Encrypts the next `ROTATED_AT_ONCE` secrets with the first key.
+        """Encrypts stored secrets with the newest key, which is the first in the settings.
 
-        `batch` holds (id, stored secret), in the order of ids. `replace(id, stored, fresh)` replaces a stored secret,
-        or returns False when it has changed meanwhile.
+        `batch` holds at most `ROTATED_AT_ONCE` pairs (id, stored secret), in the order of ids.
+        `replace(id, stored, fresh)` replaces a stored secret, or returns False when it has changed meanwhile.
         """
         rotated, unreadable = 0, []
         for id_, stored in batch:

@@ -70,7 +70,8 @@ def announce_caller_changed(
 
 
 def announce_access_revoked(connection: Connection, account_id: str, revoked: AccessRevoked) -> None:
-    """Makes publishing hold the posts, and webhooks disable the subscriptions, of a maker who lost access."""
+    """Announces that a person or token has lost access: publishing then holds the posts, and webhooks disables the
+    subscriptions, that the person or token made."""
     outbox.stage(connection, "access.revoked", revoked, account_id=account_id)
 
 

@@ -312,7 +312,10 @@ def label_of(name: str) -> str:
 
 
 def beside(field: str | None) -> str:
-    """Returns the field of the composer that a finding of the API is about; empty for a finding about no field."""
+    """Returns beside which field of the form for a post an error or warning is shown.
+
+    `field`: the name of the request's field in the API's answer; None or empty: the result is empty too.
+    """
     name = (field or "").partition("[")[0].partition(".")[0]
     return next((of for of, names in _BESIDE.items() if name in names), "settings" if name else "")
 

@@ -47,7 +47,7 @@ _hub: Hub | None = None
 
 
 def install(hub: Hub) -> None:
-    """Makes the connections that this process opens from now on wait in the hub of its green threads."""
+    """Sets the hub of this process's green threads. Connections opened later wait for data in it."""
     global _hub
     _hub = hub
 

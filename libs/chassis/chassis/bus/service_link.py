@@ -37,7 +37,7 @@ class ServiceLink(SharedExtension):
         )
 
     def start(self) -> None:
-        """Starts the link. The first extension that needs it calls this, after all have been set up."""
+        """Starts the link, if it has not started. nameko's extensions call this once all of them are set up."""
         if not self.link.is_started:
             self.link.start()
 

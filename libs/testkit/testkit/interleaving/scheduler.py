@@ -163,7 +163,8 @@ class RunScheduler:
         return self._random.choice(thread.cuts) if chance < self._cutting else None
 
     def _kill(self, process: Process) -> None:
-        """Kills the process: ends its statements and resumes its stopped threads, which then raise Killed."""
+        """Kills a simulated process: cancels its running SQL statements, and raises Killed in those of its threads that
+        are stopped."""
         with self._changed:
             process.is_dead, self._alone = True, None
             threads = [thread for thread in self._threads.values() if thread.process is process]

@@ -135,7 +135,10 @@ class Jobs:
         )
 
     def get(self, account_id: str, job_id: str, brand_ids: tuple[str, ...] | None) -> Job | None:
-        """Returns a job that the token may access; None if there is none. Captions are not shown."""
+        """Returns a job of the account that a token may access; None if there is none, and for the job of a caption.
+
+        `brand_ids`: the brands that the token is limited to; None: all.
+        """
         return self._one(self._visible(account_id, brand_ids).where(jobs.c.id == job_id))
 
     def newest(

@@ -101,7 +101,7 @@ class Refills:
         return Refill(**row) if row else None
 
     def mark_sent(self, refill_id: str) -> None:
-        """Stores the time right before the refill's order is sent."""
+        """Stores the present time as the time of sending. Call it just before the payment provider gets the order."""
         self._note(refill_id, sent_at=func.clock_now())
 
     def stop_sending(self, refill_id: str, why: str, unanswered: timedelta) -> None:

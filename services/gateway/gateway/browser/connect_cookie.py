@@ -22,7 +22,7 @@ _SESSION = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ConnectCookie:
-    """The secret of one browser for one link session."""
+    """A secret that proves that the browser which began to link pages also ends it. Each linking has its own."""
 
     session_id: str
     secret: str = field(repr=False)

@@ -41,7 +41,7 @@ ENVELOPES: dict[str, Any] = {event: envelope_of(event, data) for event, data in 
 
 
 def described_events(schemas: Schemas) -> dict[str, Any]:
-    """Returns the entries of all events, by event name."""
+    """Returns the section `webhooks` of the OpenAPI description: for each event, the request that a receiver gets."""
     return {event: {"post": _described(event, kind, schemas)} for event, kind in ENVELOPES.items()}
 
 

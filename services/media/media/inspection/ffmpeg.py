@@ -1,9 +1,9 @@
 """Runs ffmpeg in the sandbox: describes videos, and copies their pictures and sound into new files.
 
 Only such a copy is stored, without locations, titles, dates, chapters, covers, subtitles and data tracks. Packets are
-copied as they are, not encoded anew: notes inside them stay (README.md, "What stays in a video"). ffmpeg gets the files
-as open descriptors. `fd` is its only protocol and the demuxer is fixed. So ffmpeg opens no address and no other file
-that a video names.
+copied as they are, not encoded anew, so metadata inside them stays (README.md, "What stays in a video"). ffmpeg gets
+the files as open descriptors. `fd` is its only protocol and the demuxer is fixed. So ffmpeg opens no address and no
+other file that a video names.
 """
 
 import os

@@ -68,7 +68,8 @@ class Uploads(Store):
         return self._count(update(uploads).where(_is_claimed(upload)).values(lease_until=None)) == 1
 
     def end_claimed(self, upload: Upload) -> bool:
-        """Ends a claimed upload. Returns False, and changes nothing, if the claim is lost."""
+        """Deletes the row of a claimed upload, whether its file was stored or refused. Returns False, and changes
+        nothing, if another process has claimed the upload."""
         return self._count(delete(uploads).where(_is_claimed(upload))) == 1
 
     def remove(self, upload: Upload) -> bool:

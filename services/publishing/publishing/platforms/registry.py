@@ -55,7 +55,8 @@ def connectors(settings: Mapping[str, Any]) -> dict[str, Connector]:
 
 
 def logins(settings: Mapping[str, Any]) -> dict[str, Login]:
-    """Returns the logins of the platforms for which an app of ours is configured, by code."""
+    """Returns, by platform code, what links a page through the platform's own login page. Only for platforms whose
+    settings name an app."""
     return {
         code: plugin.login(settings[code]) for code, plugin in PLUGINS.items() if settings[code].app.client_id
     }

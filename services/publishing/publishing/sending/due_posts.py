@@ -109,7 +109,8 @@ def _start(app: SendingContext, claimed: Sequence[ClaimedQueue]) -> None:
 
 
 def _claim(app: SendingContext, lock: Lock) -> tuple[list[ClaimedQueue], int, dict[str, list[str]]]:
-    """Claims the due posts that `lock` finds and locks. Returns the same as `_claim_due`."""
+    """Claims the due posts that `lock` finds and locks. Returns the pages with their posts, how many posts were put off
+    or given up, and the pages that were left out because their brand was locked, by brand."""
     with app.outcomes.claiming() as (connection, note):
         due, contended = lock(PageQueues(connection))
         if not due:

@@ -153,9 +153,10 @@ class Lists:
         end: Place | None = None,
         **where: Any,
     ) -> list[Post]:
-        """Returns published posts that fit the filters `where` (those of `_published`), newest first.
+        """Returns published posts that fit the filters, newest first.
 
-        `search`: only posts with this text are returned. `end`: the place at which a search stops.
+        `where`: the arguments of `_published`. `search`: only posts with this text are returned. `end`: the oldest
+        place in the list (time and id) at which a search still looks.
         """
         ranges, values = _published(account_id, **where)
         values |= {"limit": limit, **_searched(search, end or (_FIRST, ""))}

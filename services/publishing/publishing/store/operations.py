@@ -90,7 +90,8 @@ class PostOperations:
         )
 
     def leave(self, operation_id: str, try_number: int) -> Left:
-        """Voids the operation if it has not begun to send; otherwise marks its outcome as not awaited by the client.
+        """Notes that the client gets an answer while the operation still runs. If the operation has made nothing yet,
+        its tries up to `try_number` are voided; otherwise an event will report the outcome.
 
         Raises SERVICE_UNAVAILABLE if the database does not answer in time.
         """

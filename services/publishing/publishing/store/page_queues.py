@@ -152,8 +152,8 @@ class PageQueues:
         return Locked(self._with_due(locked, per_queue), {})
 
     def went_out_of_pages(self, page_ids: Collection[str]) -> dict[str, list[datetime]]:
-        """Returns, by page, the times at which posts were sent in the last 24 hours. Includes posts being sent now,
-        and posts of siblings."""
+        """Returns, by page, the times at which posts were sent in the last 24 hours. Includes posts that are being sent
+        now, and posts of other brands' connections to the same page of the platform."""
         return self._went_out(_WENT_OUT, page_ids)
 
     def went_out_of_brands(self, brand_ids: Collection[str]) -> dict[str, list[datetime]]:

@@ -36,9 +36,9 @@ class OutcomeWriter:
         """Records outcomes of one endpoint, in this order. Returns what each changed; None for one that was not
         recorded because another process holds the queue.
 
-        Waits while the database is down or another transaction has locked a row, for as long as a lease lasts after
-        the newest answer. Then raises ApiError SERVICE_UNAVAILABLE, and the process that holds the queue next repeats
-        the attempts. The fence makes a late write harmless.
+        Waits while the database is down or another transaction has locked a row. Gives up a lease's length
+        after the newest of the receiver's answers: raises ApiError SERVICE_UNAVAILABLE. The next process that holds the
+        queue repeats the attempts. The fencing token makes a late write harmless.
 
         The outcomes of several endpoints share a statement. If this statement meets a locked row, the outcomes of each
         endpoint are written alone, so that the locked endpoint does not delay the others again.

@@ -34,8 +34,9 @@ from publishing.platforms.uploads.staged_files import uploads_in
 class LinkedInConnector(LinkedInReading):
     """Publishes on LinkedIn.
 
-    Checkpoint values: `content`, `media` (see `Uploads`), `sent_at` (of the first call, seconds since 1970) and
-    `duplicate_of` (the id of the post that LinkedIn named when it refused a later call as a duplicate).
+    Checkpoint values: `content` (fingerprint of what is published), `media` (the uploads so far, see `Uploads`),
+    `sent_at` (of the first call, seconds since 1970) and `duplicate_of` (the id of the post that LinkedIn named when it
+    refused a later call as a duplicate).
     """
 
     def __init__(self, settings: LinkedInSettings) -> None:

@@ -49,8 +49,8 @@ def post(
 ) -> Answer:
     """Posts a form and returns the answer. Raises PlatformRefusal if the answer is an error.
 
-    `dead` lists the errors that end a permission, as (code, description). If the description is None, any description
-    fits.
+    `dead`: the errors, as (code, description), after which the page must be connected again, because its permission has
+    ended. If the description is None, any description fits.
     """
     sent = {"Content-Type": "application/x-www-form-urlencoded", "Accept": "application/json"}
     body = urlencode(form).encode()
