@@ -20,7 +20,13 @@ from local.demo.listener import Listener
 from local.environment import values_of
 from local.paths import ROOT
 
-DOMAIN, MAIL = "posthaste.bakery.test", "dana@bakery.test"
+#: What the guide's reader replaces by values of their own → the test's. The test knows two of them later.
+OWN = {"posthaste.your-company.com": "posthaste.bakery.test", "you@your-company.com": "dana@bakery.test"}
+REPOSITORY, RECEIVER = (
+    "https://git.your-company.com/posthaste.git",
+    "https://your-company.com/posthaste-events",
+)
+DOMAIN = OWN["posthaste.your-company.com"]
 MOST_STEPS = 8
 BLOCKS = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: Said before a block, by the words that it begins with. Of the whole guide this alone is not in it.
@@ -54,15 +60,17 @@ def settings() -> dict[str, str]:
     )
 
 
-def script(guide: str) -> str:
-    """Returns the guide's commands without those that install packages."""
+def script(guide: str, own: dict[str, str]) -> str:
+    """Returns the guide's commands without those that install packages. `own`: example of the guide → value."""
     lines = ["set -euo pipefail"]
     for block in BLOCKS.findall(guide):
         lines += [said for begin, said in BEFORE.items() if block.startswith(begin)]
         lines += [line for line in block.splitlines() if not line.startswith("sudo ")]
-    return (
-        "\n".join(lines).replace("posthaste.your-company.com", DOMAIN).replace("you@your-company.com", MAIL)
-    )
+    text = "\n".join(lines)
+    for example, value in own.items():
+        assert example in text
+        text = text.replace(example, value)
+    return text
 
 
 def test_the_guide_has_few_steps_and_every_block_is_run() -> None:
@@ -81,12 +89,13 @@ def test_it_leads_to_the_first_post_and_the_first_webhook(stack: Composed, is_co
     lines = "".join(f"{name}={value}\n" for name, value in settings().items())
     (folder / "settings").write_text(lines)
     (folder / "hosts").write_text(f"127.0.0.1 localhost\n127.0.0.1 {DOMAIN}\n")
-    (folder / "script").write_text(script((ROOT / "docs" / "install.md").read_text()))
     shell = f"mount --bind {folder}/hosts /etc/hosts && exec bash {folder}/script"
     with Listener(host, RECEIVER_PORT) as listener:
+        own = OWN | {REPOSITORY: str(ROOT), RECEIVER: listener.url}
+        (folder / "script").write_text(script((ROOT / "docs" / "install.md").read_text(), own))
         done = subprocess.run(
             ["unshare", "--mount", "--propagation=private", "sh", "-c", shell],
-            cwd=folder, env=stack.engine.env | {"REPOSITORY": str(ROOT), "RECEIVER": listener.url, "USER": "root"},
+            cwd=folder, env=stack.engine.env | {"USER": "root"},
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
         )  # fmt: skip
         try:
