@@ -1,6 +1,9 @@
 """The Dockerfile of all images: its steps and the files that it copies."""
 
+import os
 import re
+import subprocess
+import sys
 
 from local.paths import ROOT
 from local.supply_chain import sbom
@@ -36,6 +39,28 @@ def test_the_libraries_of_every_image_are_fetched_before_anything_of_one_image()
     }  # fmt: skip
     assert "PACKAGES" not in re.sub(r"^#.*$", "", before, flags=re.MULTILINE)
     assert "/libraries" in before
+
+
+SIGN_INS = """
+import eventlet
+eventlet.monkey_patch()
+from accounts.users import passwords
+list(eventlet.GreenPool(4).imap(lambda _: passwords.hash_password("a password"), range(60)))
+[used] = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmRSS")]
+print(int(used) // 1024)
+"""
+
+
+def test_after_many_sign_ins_accounts_is_far_below_the_memory_of_its_container() -> None:
+    told = dict(re.findall(r"^ENV (MALLOC_\w+)=(\w+)$", DOCKERFILE, re.MULTILINE))
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", SIGN_INS],
+        env=os.environ | told,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) < 200  # of 384 MiB
 
 
 def test_what_the_dockerfile_copies_is_let_in_and_nothing_that_is_secret() -> None:

@@ -112,6 +112,7 @@ def settings(
         "GEMINI_API_URL": simulator,
         "LOGINS_PER_HOUR": "0",
         "LOG_LEVEL": "info",
+        "MALLOC_ARENA_MAX": "2",  # as in the images
         "MAIL_FROM": "Posthaste <no-reply@posthaste.test>",
         "MAX_WORKERS": "256",
         "OPENAI_API_KEY": "local-openai-key",
