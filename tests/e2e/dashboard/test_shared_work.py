@@ -256,7 +256,7 @@ def test_a_token_that_is_made_meanwhile_reaches_this_brand_alone(guest: Guest, a
     window.press("form[action$='/tokens'] button")
     api = accounts.client(window.run("return document.querySelector('#secret').value"))
     assert [it["id"] for it in api.get("/brands")["brands"]] == [guest.owner.brand_id]
-    window.press("main a.primary")
+    window.press("main a.button")
     assert "For the till" in window.text("[aria-labelledby=tokens]")
 
 

@@ -273,7 +273,7 @@ def looks_after_a_webhook(who: Traveller, receiver: Receiver) -> None:
     window.click("input[name=event][value='post.published']")
     window.press("form[action$='/webhooks'] button")
     secret = window.run("return document.querySelector('#secret').value")
-    window.press("main a.primary")
+    window.press("main a.button")
     window.press("[aria-labelledby=webhooks] .row a")
     page = window.url
 
