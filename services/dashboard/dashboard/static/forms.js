@@ -48,9 +48,10 @@ addEventListener("keydown", (event) => {
 document.addEventListener("click", async (event) => {
   const button = event.target.closest?.("button[data-copy]");
   if (!button) return;
+  const label = (button.dataset.label ??= button.textContent);
   const done = await navigator.clipboard.writeText(button.dataset.copy).then(() => true, () => false);
   button.textContent = done ? "Copied" : "Select it and copy";
-  setTimeout(() => (button.textContent = "Copy"), 2_000);
+  setTimeout(() => (button.textContent = label), 2_000);
 });
 document.addEventListener("change", ({ target }) => {
   if (target.dataset.shows) document.getElementById(target.dataset.shows).type = target.checked ? "text" : "password";
