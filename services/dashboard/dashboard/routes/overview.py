@@ -6,7 +6,6 @@ from werkzeug.wrappers import Response
 from dashboard import api
 from dashboard.kept import keep, kept
 from dashboard.routes.shared import REFUSALS, recent_places, refusals
-from posthaste.records import ScheduledPost
 
 screens = Blueprint("overview", __name__)
 
@@ -30,15 +29,15 @@ def show() -> str:
         recent_places(client, with_new_pages=True),
     )
     posts, is_cut = found.scheduled_posts, found.next_cursor is not None
-    waiting: list[ScheduledPost] | None = [it for it in posts if it.status == "queued"][:_NEXT]
+    waiting = [it for it in posts if it.status == "queued"]
     broken = [it for it in posts if it.status != "queued"]
     if not is_cut:
         keep(REFUSALS, refusals(broken))  # the screen of the pages names them
-    if is_cut and len(waiting) < _NEXT:  # posts that failed are older, so they came first
-        waiting = None  # read as a part of the page: it already costs three calls
+    # Posts that failed are older and come first. The page has cost three calls: a part of it asks for the next posts.
+    is_later = is_cut and len(waiting) < _NEXT
     return render_template(
         "overview.html",
-        waiting=waiting,
+        waiting=None if is_later else waiting[:_NEXT],
         broken=broken[:_PROBLEMS],
         has_more_broken=len(broken) > _PROBLEMS or (is_cut and bool(broken)),
         expired=[page for page in places.pages.values() if page.expired],
