@@ -24,9 +24,9 @@ from aiosmtpd.controller import Controller
 from local.paths import ROOT
 from local.processes.table import bound_to_parent
 from local.servers import ports
+from local.stack.stack import wait_answers
 from local.testing.observability import FOLDER
 from local.testing.programs import program_or_skip
-from testkit.waiting import until
 
 SETTINGS = FOLDER / "alertmanager.yaml"
 SCRIPT = ROOT / "deploy" / "compose" / "alerts-by-mail.sh"
@@ -163,19 +163,11 @@ def alertmanager(program: str, folder: Path, **told: str) -> Iterator[str]:
             bound_to_parent(["sh", str(SCRIPT)], signal.SIGKILL), env=env, stdout=log, stderr=log
         )
     try:
-        until(lambda: answers(f"http://{here}/-/ready"))
+        wait_answers(f"http://{here}/-/ready")
         yield f"http://{here}/api/v2"
     finally:
         process.terminate()
         process.wait(20)
-
-
-def answers(url: str) -> bool:
-    try:
-        with urllib.request.urlopen(url, timeout=5):
-            return True
-    except OSError:
-        return False
 
 
 def send(api: str, alert: dict[str, Any]) -> None:

@@ -24,7 +24,7 @@ def test_nothing_is_lost_and_everything_is_ready_within_half_a_minute(
         pytest.skip("the profile core loses its power")
     builds.wait_all()
     begun_at = time.monotonic()
-    os.sync()  # otherwise PostgreSQL's recovery waits until the disk has the films of other tests
+    os.sync()  # otherwise PostgreSQL's recovery may wait until the disk has the films of other tests
     tell(f"what other tests wrote is on the disk after {time.monotonic() - begun_at:.1f} s")
     made: dict[str, str] = {}
     trouble: list[BaseException] = []

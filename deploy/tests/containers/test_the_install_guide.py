@@ -20,7 +20,7 @@ from local.demo.listener import Listener
 from local.environment import values_of
 from local.paths import ROOT
 
-#: What the guide's reader replaces by values of their own → the test's. The test knows two of them later.
+#: What the guide's reader replaces by values of their own → the test's. So are REPOSITORY and RECEIVER.
 OWN = {"posthaste.your-company.com": "posthaste.bakery.test", "you@your-company.com": "dana@bakery.test"}
 REPOSITORY, RECEIVER = (
     "https://git.your-company.com/posthaste.git",

@@ -45,8 +45,8 @@ from contracts.errors import ApiError
 
 log = structlog.get_logger()
 
-#: After a power loss PostgreSQL recovers for minutes, and an engine waits ever longer between the starts of a process
-#: that ends.
+#: After a power loss PostgreSQL may recover for a minute. A process that ended instead of waiting would be started
+#: again at ever longer intervals.
 _PAUSE_SECONDS = 1.0
 #: Longer than the server's statement_timeout (`chassis.db.database`), so that only a frozen connection exceeds it.
 _DATABASE_SECONDS = 12.0
