@@ -245,8 +245,8 @@ def test_the_reason_why_a_post_is_not_moved_is_text_and_no_page(
 def test_the_api_is_told_the_address_of_the_person_which_nobody_can_forge(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """By it the API limits how often somebody tries to sign in. The two proxies in front name the last two addresses. The
-    client may have made up the first one.
+    """By it the API limits how often somebody tries to sign in. The two proxies in front name the last two addresses.
+    The client may have made up the first one.
     """
     told: list[dict[str, str]] = []
 
