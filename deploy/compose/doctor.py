@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Reports what is missing or wrong on this server: settings, secrets, DNS, ports, TLS, disk, clock, mail, alerts,
-storage, platform apps.
+backups, storage, platform apps.
 
     python3 deploy/compose/doctor.py [--env-file .env] [--authority FILE]
 
@@ -264,6 +264,33 @@ def check_alerts(settings: dict[str, str]) -> Finding:
     return Finding("alerts", "ok", f"mailed to {to}")
 
 
+def check_backups(path: Path, settings: dict[str, str]) -> Finding:
+    """Checks that there is a backup of today or yesterday."""
+    if "backup" not in settings.get("COMPOSE_PROFILES", "").split(","):
+        return Finding("backups", "warning", "none are made: add the profile backup to COMPOSE_PROFILES")
+    done = compose(path, "exec", "-T", "backup", "/scripts/backup.sh", "list")
+    days = done.stdout.split()
+    if done.returncode != 0:
+        return Finding("backups", "failed", last_line(done.stderr))
+    if not days:
+        return Finding("backups", "warning", "none yet: docker compose run --rm backup now makes the first")
+    if days[-1] < time.strftime("%Y-%m-%d", time.gmtime(time.time() - 86400)):  # yesterday's
+        return Finding("backups", "failed", f"the newest is of {days[-1]}: see docker compose logs backup")
+    return Finding("backups", "ok", f"{len(days)}, the newest of {days[-1]}")
+
+
+def compose(path: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    """Runs `docker compose` with the settings."""
+    options = ("--project-directory", str(ROOT), "--env-file", str(path))
+    return subprocess.run(
+        ["docker", "compose", *options, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True
+    )
+
+
+def last_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no answer"])[-1]
+
+
 def check_storage(settings: dict[str, str], authority: str | None) -> Finding:
     """Checks that clients can reach the bucket, and that it refuses requests without a signature."""
     url = f"{settings.get('S3_PUBLIC_URL', '')}/{settings.get('S3_BUCKET') or 'posthaste-media'}/"
@@ -290,13 +317,11 @@ def check_platforms(path: Path, settings: dict[str, str]) -> Iterator[Finding]:
             "platform apps", "warning", "none: docs/platforms/connecting.md tells how to register one"
         )
     for platform in ours:
-        command = ["docker", "compose", "--project-directory", str(ROOT), "--env-file", str(path)]
-        command += ["run", "--rm", "-T", "ctl", "--json", "platform", "check", platform]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        done = compose(path, "run", "--rm", "-T", "ctl", "--json", "platform", "check", platform)
         try:
             rows = json.loads(done.stdout)
         except ValueError:
-            yield Finding(platform, "failed", (done.stderr.strip().splitlines() or ["no answer"])[-1])
+            yield Finding(platform, "failed", last_line(done.stderr))
             continue
         for row in rows:
             detail = row["found"] + (f": {row['advice']}" if row["advice"] else "")
@@ -318,6 +343,7 @@ def findings(path: Path, authority: str | None) -> Iterator[Finding]:
     yield check_clock()
     yield check_mail(settings)
     yield check_alerts(settings)
+    yield check_backups(path, settings)
     yield check_storage(settings, authority)
     yield from check_platforms(path, settings)
 

@@ -2,9 +2,11 @@
 rest.
 """
 
+import os
 import stat
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -191,6 +193,39 @@ def test_doctor_says_whether_anybody_is_told_of_a_failure(scripts: Any) -> None:
     told["COMPOSE_PROFILES"] += ",observability"
     assert doctor.check_alerts(told) == ("alerts", "ok", "mailed to dana@bakery.test")
     assert doctor.check_alerts(told | {"SMTP_HOST": ""}).state == "warning"
+
+
+@pytest.mark.parametrize(
+    ("age", "state", "told"),
+    [
+        (0, "ok", "2, the newest of"),
+        (1, "ok", "2, the newest of"),
+        (2, "failed", "logs backup"),
+        (None, "warning", "backup now"),
+    ],
+)
+def test_doctor_says_when_there_has_been_no_backup_for_two_days(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripts: Any, age: int | None, state: str, told: str
+) -> None:
+    days = [] if age is None else ["2026-01-01", f"{datetime.now(UTC) - timedelta(days=age):%F}"]
+    engine = tmp_path / "docker"
+    engine.write_text(f"#!/bin/sh\nprintf '%s\\n' {' '.join(days)}\n")
+    engine.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found = scripts[1].check_backups(tmp_path / ".env", {"COMPOSE_PROFILES": "core,backup"})
+    assert (found.check, found.state, told in found.detail) == ("backups", state, True), found
+
+
+def test_doctor_says_that_no_backups_are_made_or_that_they_cannot_be_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scripts: Any
+) -> None:
+    check = scripts[1].check_backups
+    assert check(tmp_path / ".env", {"COMPOSE_PROFILES": "core,tls"}).state == "warning"
+    (tmp_path / "docker").write_text('#!/bin/sh\necho "service \\"backup\\" is not running" >&2\nexit 1\n')
+    (tmp_path / "docker").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found = check(tmp_path / ".env", {"COMPOSE_PROFILES": "core,backup"})
+    assert (found.state, found.detail) == ("failed", 'service "backup" is not running')
 
 
 def test_doctor_tells_a_server_that_is_not_there(scripts: Any) -> None:

@@ -30,7 +30,7 @@ def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_page
         )
         before = belongings(client)
     assert before["files"]
-    settings = {"BACKUP_KEY": "only-of-this-test", "BACKUP_HOUR": "0"}
+    settings = {"BACKUP_KEY": "the-first-key", "BACKUP_HOUR": "0"}
     profiles = values_of(stack.settings)["COMPOSE_PROFILES"]
     stack.set({"COMPOSE_PROFILES": f"{profiles},backup"} | settings)
     stack.compose("build", "--quiet", "backup")
@@ -51,3 +51,13 @@ def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_page
     with account(stack) as client:
         assert belongings(client) == before
         assert schedule(client, stack, "After", 200)
+
+    # The steps for another key, in the table of "Keys".
+    kept = stack.run / "backup" / "encrypted"
+    kept.rename(kept.with_name("of-the-first-key"))
+    stack.set({"BACKUP_KEY": "the-second-key"})
+    stack.up("backup")
+    assert f"backed up: {today}" in backup(stack, "now")
+    assert f"rehearsed: {today}" in backup(stack, "rehearse")
+    of_the_first = ("run", "--rm", "-T", "-e", "BACKUP_KEY=the-first-key", "backup", "rehearse")
+    assert stack.compose(*of_the_first, check=False).returncode != 0

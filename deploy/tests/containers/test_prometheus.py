@@ -181,6 +181,16 @@ def test_the_alerts_of_a_service_that_is_away_begin_and_end(ask: Ask, traffic: T
     tell(f"ended after {time.monotonic() - ended_at:.0f} s")
 
 
+def test_an_alert_fires_while_nothing_is_measured(ask: Ask, traffic: Traffic) -> None:
+    [query] = [query for query in queries() if query.startswith("absent(")]
+    assert not has_data(ask, query)
+    with traffic.without("collector"):
+        wait_until(lambda: has_data(ask, query), "nothing is measured", ALERT_SECONDS)
+        fires = {("NothingIsMeasured", "")}
+        wait_until(lambda: firing(ask) >= fires, f"{fires} are firing", ALERT_SECONDS)
+    wait_until(lambda: not firing(ask) & fires, f"{fires} have ended", ALERT_SECONDS)
+
+
 def test_requests_that_the_log_has_no_room_for_are_counted(ask: Ask, traffic: Traffic) -> None:
     [query] = [query for query in queries() if UNLOGGED in query]
     traffic.overflow_the_request_log(lambda: has_data(ask, query))
