@@ -25,7 +25,7 @@ UNENDED = (*PENDING, "held")
 #: States in which a post is or may be published.
 OUT = ("sending", "unknown", "published")
 
-#: Characters of a text that calendars show: our choice, more than a day of a month has room for.
+#: Characters of a text that calendars show, our choice: more than a day of a month has room for.
 _SHORT_TEXT = 280
 _ENDINGS = {
     "photo": (".jpg", ".jpeg", ".png", ".gif", ".webp"),

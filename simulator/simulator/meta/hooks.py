@@ -21,11 +21,13 @@ from simulator.meta.errors import invalid
 from simulator.simulation import Simulation
 from simulator.world import Comment, Post
 
-#: Waits before each try: about two minutes in all, where Meta goes on for 36 hours (our choice).
+#: Waits before each try: about two minutes in all, where Meta goes on for 36 hours. Our choice: nobody waits for that
+#: in a test.
 WAITS_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-#: A batch collects changes for this long, up to this number (our choice; Meta: 1,000).
+#: A batch collects changes for this long, up to this number (our choice: batches that a
+#: test can fill; Meta: 1,000).
 WINDOW_SECONDS, MOST_CHANGES = 0.1, 200
-#: Timeout of a delivery in seconds (our choice).
+#: Timeout of a delivery in seconds. Our choice: longer than the gateway ever takes.
 _ANSWER_SECONDS = 20.0
 
 PATHS = {"FB": "facebook", "IG": "instagram"}

@@ -21,7 +21,8 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
     kind = call.text("media_type").upper() or "IMAGE"
     child = call.flag("is_carousel_item", False)
     if child and call.text("is_ai_generated"):
-        # Meta: "For carousels, set is_ai_generated on the carousel container only." Refusing it is our choice.
+        # Meta: "For carousels, set is_ai_generated on the carousel container only." Refusing it is
+        # our choice: an ignored one would hide a fault of ours.
         raise invalid("The parameter is_ai_generated belongs to the carousel")
     container = Container(
         call.sim.world.new_id("179"), user.account_id, kind, child, call.sim.clock.now(),
@@ -58,7 +59,7 @@ def publish(call: Call, user: Node) -> dict[str, Any]:
         if state == "EXPIRED":
             raise GraphError(-2, "The media container has expired. Create a new one.", 2207020)
         if state == "PUBLISHED":
-            # The code is our choice: the documentation names none.
+            # The code is our choice: the documentation names none for this case, and this one for media not found.
             raise GraphError(24, "The requested resource does not exist: it was published already.", 2207006)
         if state != "FINISHED" or container.is_child:
             raise _NOT_READY

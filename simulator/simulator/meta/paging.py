@@ -43,7 +43,8 @@ def between(items: Sequence[T], when: Callable[[T], datetime], call: Call) -> li
 def page(
     items: Sequence[T], id_of: Callable[[T], str], show: Callable[[T], Any], call: Call, default: int = 25
 ) -> dict[str, Any]:
-    """Returns one page of the sorted items. It has at most 100 items (our choice)."""
+    """Returns one page of the sorted items. It has at most 100 items. Our choice: few enough that tests
+    turn pages."""
     limit = call.whole("limit", default)
     after = call.text("after")
     ids = [id_of(item) for item in items]

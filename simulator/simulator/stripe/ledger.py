@@ -11,7 +11,8 @@ from simulator.stripe.errors import StripeError, no_such
 
 #: Answers are kept at least this long (docs.stripe.com, "Idempotent requests").
 _KEY_SECONDS = 24 * 3600
-#: Customers that are always there, with a Visa card: an id of this beginning needs no set-up (our choice).
+#: Customers that are always there, with a Visa card: an id of this beginning needs no set-up. Our choice:
+#: a demo has nobody who enters a card.
 LOCAL_CUSTOMER = "cus_local"
 
 

@@ -13,9 +13,10 @@ import requests
 
 from simulator.simulation import Simulation
 
-#: Waits before each try: 30 s in all, where Stripe goes on for three days (our choice).
+#: Waits before each try: 30 s in all, where Stripe goes on for three days. Our choice: nobody waits for
+#: that in a test.
 WAITS_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 14.5)
-#: Timeout of a delivery in seconds (our choice).
+#: Timeout of a delivery in seconds. Our choice: longer than the gateway ever takes.
 _ANSWER_SECONDS = 10.0
 _API_VERSION = "2026-09-30.preview"
 

@@ -26,7 +26,7 @@ ROLES = ("stranger", "limited", "full", "on another brand")
 ROWS = rows()
 #: Requests that are answered with the asker's own page, on which what was named does not occur.
 OWN_PAGE = (
-    "GET /developers/requests?", "GET /activity/requests", "GET /compose/library?", "GET /compose/files?",
+    "GET /developers/requests?", "GET /compose/library?", "GET /compose/files?",
     "GET /compose?media_id", "GET /compose?page",
     "GET /comments/of/{published}?", "POST /compose/check", "POST /compose/edit", "POST /compose page_id={page}",
     "GET /calendar?brand", "GET /posts?brand", "GET /comments?state=all&brand",

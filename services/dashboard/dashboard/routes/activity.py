@@ -1,7 +1,5 @@
 """The screen of what happened: the brands' audit log."""
 
-from typing import Any
-
 from flask import Blueprint, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
@@ -11,24 +9,12 @@ from dashboard.routes.shared import recent_places
 screens = Blueprint("activity", __name__, url_prefix="/activity")
 
 _ON_A_PAGE = 50
-#: Parameters of an address of the log of requests.
-_FILTERS = ("token_id", "request_id", "operation", "errors", "people", "after")
 
 
 @screens.get("")
 def index() -> Response:
     """Redirects from `/activity` to the audit log."""
     return redirect(url_for("activity.audit"))
-
-
-@screens.get("/requests")
-@screens.get("/requests/<request_id>")
-def moved(request_id: str = "") -> Response:
-    """Redirects from an address that the log of requests had before, which somebody may have kept."""
-    if request_id:
-        return redirect(url_for("developers.one_request", request_id=request_id))
-    kept: dict[str, Any] = {name: request.args[name] for name in _FILTERS if name in request.args}
-    return redirect(url_for("developers.requests", **kept))
 
 
 @screens.get("/audit")

@@ -49,7 +49,6 @@ def addresses(method: str) -> list[str]:
                 "static",
                 "usage.billing",
                 "activity.index",
-                "activity.moved",
                 "pages.reconnect",
                 "shared_work.others",
                 "overview.goes_out_next",  # a part of the overview: opened by itself, it leads to the list of posts

@@ -126,11 +126,9 @@ def test_where_nothing_is_sold_nothing_is_offered(
         ("/billing/auto-refill", "/usage#credits"),
         ("/pages/pag_1/reconnect", "/pages#pag_1"),
         ("/activity", "/activity/audit"),
-        ("/activity/requests?token_id=tok_1&_scheme=x", "/developers/requests?token_id=tok_1"),
-        ("/activity/requests/req_1", "/developers/requests/req_1"),
     ],
 )
-def test_the_addresses_in_the_apis_answers_and_those_of_before_lead_to_a_screen(
+def test_the_addresses_in_the_apis_answers_lead_to_a_screen(
     browser: FlaskClient, address: str, screen: str
 ) -> None:
     assert browser.get(address).location == screen

@@ -1,12 +1,27 @@
 """Checks platforms and brand ids that a request names in its query or body."""
 
 from collections.abc import Iterable
+from typing import TypeVar
+
+import msgspec
 
 from chassis.bus.clients import remote
 from contracts.accounts import GetBrand
 from contracts.errors import ApiError, invalid
 from contracts.platforms import PLATFORM_NAMES, parse_platform
+from contracts.publishing import (
+    CountScheduledPosts,
+    ListCalendarPosts,
+    ListPages,
+    ListPublishedPosts,
+    ListScheduledPosts,
+)
 from gateway.exchange import Exchange
+
+#: Lists that may be filtered by platform and brand.
+ListT = TypeVar(
+    "ListT", ListPages, ListScheduledPosts, CountScheduledPosts, ListCalendarPosts, ListPublishedPosts
+)
 
 
 def platform_code(value: str | None) -> str | None:
@@ -30,6 +45,17 @@ def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) 
     within = exchange.caller.brand_ids
     if within is None or brand_id not in within:
         exchange.ask(exchange.services.accounts.get_brand, GetBrand(brand_id=brand_id, field=field))
+
+
+def filtered(exchange: Exchange, request: ListT) -> ListT:
+    """Returns a list's request with its platform as a code.
+
+    Raises VALIDATION_ERROR for an unknown platform, and the errors of `check_brand` for the brand.
+    """
+    coded = msgspec.structs.replace(request, platform=platform_code(request.platform))
+    if coded.brand_id is not None:
+        check_brand(exchange, coded.brand_id, field="brand_id")
+    return coded
 
 
 def check_brands(exchange: Exchange, brand_ids: Iterable[str]) -> None:

@@ -1,7 +1,5 @@
 """Pages: accounts of platforms that are connected to brands."""
 
-import msgspec
-
 from contracts.errors import (
     BRAND_NOT_AUTHORIZED,
     NOT_FOUND,
@@ -13,7 +11,7 @@ from contracts.errors import (
 from contracts.publishing import GetPage, ListPages, PageHealth, PageList, PageUnlinked, UnlinkPage
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
-from gateway.routes.filters import check_brand, platform_code
+from gateway.routes.filters import filtered
 from gateway.routes.views import PageView
 
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
@@ -24,11 +22,7 @@ _PLATFORM_SECONDS = 40.0
 @endpoint("GET", "/pages", scope="read:pages", meter="reads", errors=_REACH)
 def list_pages(exchange: Exchange, request: ListPages) -> PageList:
     """List the pages that the token may use."""
-    if request.platform is not None:
-        request = msgspec.structs.replace(request, platform=platform_code(request.platform))
-    if request.brand_id is not None:
-        check_brand(exchange, request.brand_id, field="brand_id")
-    return exchange.relay(exchange.services.publishing.list_pages, request)
+    return exchange.relay(exchange.services.publishing.list_pages, filtered(exchange, request))
 
 
 @endpoint("GET", "/pages/{id}", scope="read:pages", meter="reads", errors=_REACH)

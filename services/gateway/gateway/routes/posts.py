@@ -24,7 +24,7 @@ from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.http.answers import Answer
 from gateway.routes import several_pages
-from gateway.routes.filters import check_brand, platform_code
+from gateway.routes.filters import filtered
 from gateway.routes.several_pages import overrides
 from gateway.routes.views import PostView, ScheduledPostView
 
@@ -110,11 +110,7 @@ def validate_post(
 @endpoint("GET", "/posts/scheduled", scope="read:posts", meter="reads", errors=_REACH)
 def list_scheduled_posts(exchange: Exchange, request: api.ListScheduledPosts) -> api.ScheduledPostList:
     """List scheduled posts, soonest first."""
-    if request.platform is not None:
-        request = msgspec.structs.replace(request, platform=platform_code(request.platform))
-    if request.brand_id is not None:
-        check_brand(exchange, request.brand_id, field="brand_id")
-    return exchange.relay(exchange.services.publishing.list_scheduled_posts, request)
+    return exchange.relay(exchange.services.publishing.list_scheduled_posts, filtered(exchange, request))
 
 
 @endpoint("GET", "/posts", scope="read:posts", meter="reads")
@@ -126,21 +122,13 @@ def list_posts(exchange: Exchange, request: api.ListPosts) -> api.PostList:
 @endpoint("GET", "/posts/scheduled/counts", scope="read:posts", meter="reads", errors=_REACH)
 def count_scheduled_posts(exchange: Exchange, request: api.CountScheduledPosts) -> api.ScheduledPostCounts:
     """Count the scheduled posts that are queued, held or failed."""
-    if request.platform is not None:
-        request = msgspec.structs.replace(request, platform=platform_code(request.platform))
-    if request.brand_id is not None:
-        check_brand(exchange, request.brand_id, field="brand_id")
-    return exchange.relay(exchange.services.publishing.count_scheduled_posts, request)
+    return exchange.relay(exchange.services.publishing.count_scheduled_posts, filtered(exchange, request))
 
 
 @endpoint("GET", "/posts/calendar", scope="read:posts", meter="reads", errors=_REACH)
 def list_calendar_posts(exchange: Exchange, request: api.ListCalendarPosts) -> api.CalendarPosts:
     """List the posts of a span of days in brief, planned and published ones together, soonest first."""
-    if request.platform is not None:
-        request = msgspec.structs.replace(request, platform=platform_code(request.platform))
-    if request.brand_id is not None:
-        check_brand(exchange, request.brand_id, field="brand_id")
-    return exchange.relay(exchange.services.publishing.list_calendar_posts, request)
+    return exchange.relay(exchange.services.publishing.list_calendar_posts, filtered(exchange, request))
 
 
 @endpoint("GET", "/posts/scheduled/{id}", scope="read:posts", meter="reads", errors=_REACH)
@@ -198,11 +186,7 @@ def cancel_held_posts(exchange: Exchange, request: api.HeldPosts) -> api.HeldPos
 @endpoint("GET", "/posts/published", scope="read:posts", meter="reads", errors=_REACH)
 def list_published_posts(exchange: Exchange, request: api.ListPublishedPosts) -> api.PublishedPostList:
     """List published posts, newest first."""
-    if request.platform is not None:
-        request = msgspec.structs.replace(request, platform=platform_code(request.platform))
-    if request.brand_id is not None:
-        check_brand(exchange, request.brand_id, field="brand_id")
-    return exchange.relay(exchange.services.publishing.list_published_posts, request)
+    return exchange.relay(exchange.services.publishing.list_published_posts, filtered(exchange, request))
 
 
 @endpoint(

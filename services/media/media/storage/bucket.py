@@ -31,7 +31,8 @@ log = structlog.get_logger()
 _PIECE_BYTES = 256 * 1024
 #: Content under a key never changes once its address is known.
 FOREVER = "public, max-age=31536000, immutable"
-#: After this silence the storage counts as unavailable (our choice). A file's length extends the time limit.
+#: After this silence the storage counts as unavailable (our choice: clients wait about a minute). A file's length
+#: extends the time limit.
 _LIMITS = Limits(connect_seconds=3.0, silence_seconds=30.0, trusts_length=True)
 _HOUR = timedelta(hours=1)
 #: The query parameters' type in the client library; dict is invariant.

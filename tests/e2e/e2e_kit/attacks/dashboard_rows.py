@@ -79,7 +79,6 @@ _QUERIES = {
     "compose.files": ("media_id={media}",),
     "pages.linked": ("session_id={session}",),
     "developers.requests": ("token_id={token}",),
-    "activity.moved": ("token_id={token}",),
     "activity.audit": ("brand={brand}",),
 }
 #: Routes that name nothing of an account's, so nobody can name somebody else's there.
