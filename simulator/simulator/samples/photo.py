@@ -16,7 +16,7 @@ FORMATS = {
     "tiff": "TIFF",
 }
 
-#: Longest side drawn, in pixels. Our choice: wider than any platform takes, and drawn within a second or two.
+#: Longest side drawn, in pixels. Our choice: drawn within a second or two.
 MAX_SIDE = 4096
 
 
