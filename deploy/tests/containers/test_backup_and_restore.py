@@ -33,7 +33,6 @@ def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_page
     settings = {"BACKUP_KEY": "the-first-key", "BACKUP_HOUR": "0"}
     profiles = values_of(stack.settings)["COMPOSE_PROFILES"]
     stack.set({"COMPOSE_PROFILES": f"{profiles},backup"} | settings)
-    stack.compose("build", "--quiet", "backup")
     stack.up("backup")
     today = f"{datetime.now(UTC):%F}"
     wait_until(lambda: today in backup(stack, "list"), "no backup was made", 120)

@@ -113,9 +113,10 @@ class Composed:
         """Builds the operator's image, then all images of the profile at once, with the project's Dockerfile.
 
         The operator's image is built first and alone: it creates the layer with the libraries, which the other images
-        reuse.
+        reuse. That of the backups has a profile of its own.
         """
-        for names in (("ctl",), ()):
+        backup = [("backup",)] if self.profile == "core" else []
+        for names in (("ctl",), (), *backup):
             self.compose("--parallel", "2", "build", "--quiet", *names)
 
     def up(self, *names: str) -> None:
