@@ -87,10 +87,10 @@ def edit_token(database: Database, caller: Caller, request: api.EditToken) -> ap
 
 
 def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) -> api.CreateToken:
-    """Returns the request without the fields that only the operator may set. If it has no IP allowlist or expiry, it
-    gets those of the caller's own token.
+    """Returns the request for a person's new token with the fields that only the operator may set taken from the
+    caller. If it has no IP allowlist or expiry, it gets those of the caller's own token.
 
-    The token will be for the caller's own account or, if the request names one brand on which the caller is a
+    The new token is for the caller's own account or, if the request names one brand on which the caller is a
     collaborator, for that brand.
     """
     access.check_owner(caller)
@@ -105,8 +105,8 @@ def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) 
 
 
 def _own(connection: Connection, caller: Caller) -> api.Token:
-    """Returns the request's token from the database, because a gateway's copy may be old. Raises TOKEN_REVOKED if it
-    was revoked, and MISSING_SCOPE if it no longer manages tokens.
+    """Returns the caller's own token as it is in the database, because a gateway's copy may be old. Raises
+    TOKEN_REVOKED if it was revoked, and MISSING_SCOPE if it no longer manages tokens.
     """
     owned = TokenStore(connection).find_presented(caller.token_id)
     if owned is None or owned.token.revoked_at is not None or owned.account_id != caller.account_id:

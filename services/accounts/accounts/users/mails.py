@@ -208,8 +208,11 @@ def queue_connect_refused(connection: Connection, event: Event) -> None:
 
 
 def send_next(database: Database, config: AccountsConfig, send: Send = smtp.send) -> int:
-    """Sends the mail that has been due for longest. Returns 1 if the mail needs no further attempt: it was accepted,
-    refused for good, or is no longer needed. Otherwise returns 0."""
+    """Sends the mail that has been due for longest.
+
+    Returns 1 if a mail needs no further attempt: it was accepted, refused for good, or is no longer needed. Returns 0
+    if none is due, if another attempt is needed, or if no mail server is configured.
+    """
     server = config.smtp
     if server is None:  # mails wait until they expire; the operator prints their links meanwhile
         return 0
@@ -252,5 +255,5 @@ def host_of(config: AccountsConfig) -> str:
 
 
 def forget(connection: Connection) -> None:
-    """Deletes mails that could not be sent in time."""
+    """Deletes mails that have expired before they could be sent."""
     MailStore(connection).delete_expired()
