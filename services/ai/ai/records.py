@@ -125,7 +125,7 @@ class AutoRefillSettings(Record):
 
 
 class Refill(Record):
-    """One requested payment of auto-refill: a row of the table `refills`."""
+    """One automatic purchase of credits: a row of the table `refills`. It is stored before its payment is requested."""
 
     id: str
     account_id: str

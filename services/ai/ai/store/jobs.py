@@ -150,7 +150,11 @@ class Jobs:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[Job]:
-        """Returns jobs, newest first. `before`: (created_at, id) of the last row of the page before."""
+        """Returns one page of the jobs that a token may see, newest first, without those of captions.
+
+        `brand_ids`: the brands that the token is limited to, None for all. `kind`: only jobs of this kind. `before`:
+        (created_at, id) of the last job of the previous page.
+        """
         before_at, before_id = before or (_LAST, "")
         values = {
             "account_id": account_id,
@@ -164,7 +168,9 @@ class Jobs:
         return [Job.of(row) for row in rows.mappings()]
 
     def claim_due(self, limit: int, lease_seconds: float) -> list[Job]:
-        """Claims videos whose next step is due, and images whose bytes are stored but whose worker died."""
+        """Claims at most `limit` videos whose next step is due, and images whose bytes are stored but whose worker
+        died.
+        """
         rows = self._connection.execute(_CLAIM_DUE, {"limit": limit, "lease": lease_seconds})
         return [Job.of(row) for row in rows.mappings()]
 
@@ -222,8 +228,9 @@ class Jobs:
         return [Claim(row.id, row.fence) for row in rows]
 
     def fail_lost(self, claim: Claim, code: str, error: str, limit_seconds: float) -> Job | None:
-        """Marks a lost job (see `lost`) as failed and returns it; None if it is no longer lost. Refund it in the same
-        transaction."""
+        """Marks a job that no worker will end as failed and returns it; None if it is no longer lost (see `lost`).
+        Refund it in the same transaction.
+        """
         values = {**claim._asdict(), "code": code, "error": error, "limit_seconds": limit_seconds}
         return self._one(_FAIL_LOST, values)
 
@@ -233,8 +240,9 @@ class Jobs:
 
     @staticmethod
     def _visible(account_id: str, brand_ids: tuple[str, ...] | None) -> Any:
-        """Selects the jobs that a token may see. For a token that is limited to brands these are the jobs of tokens
-        with no other brands (decisions "Who sees and pays what")."""
+        """Returns the statement that selects the jobs that a token may see. For a token that is limited to brands these
+        are the jobs of tokens with no other brands (decisions "Who sees and pays what").
+        """
         statement = select(jobs).where(jobs.c.account_id == account_id, jobs.c.kind != CAPTION)
         if brand_ids is not None:
             reach = text("CAST(:reach AS text[])").bindparams(reach=list(brand_ids))
