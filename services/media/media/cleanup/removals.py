@@ -20,9 +20,10 @@ REMOVALS_DUE = Waker()
 
 
 def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
-    """Deletes every object under the key, then the key's row in `removals`. Returns False when the storage is down.
+    """Deletes from the storage every object of an ended upload or removal, then its row in `removals`. Returns False
+    when the storage is down.
 
-    A multipart upload under the key is aborted first.
+    An unfinished multipart upload is aborted first.
     """
     try:
         if ended.parts_id is not None:

@@ -19,7 +19,8 @@ JPEG_COPY = Need(mime_type=JPEG, max_bytes=PLATFORMS["IG"].files["photo"].size_b
 
 
 def get_files(context: AppContext, caller: Caller, request: GetFiles) -> MediaFiles:
-    """Returns the URLs and properties of files in the requested order.
+    """Returns the URLs and properties of files, in the order of the request. If the request names a platform, these are
+    the renditions that it needs.
 
     Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use, and the errors of
     `renditions.ready` if the platform needs a rendition.
