@@ -25,7 +25,9 @@ _Results = list[Recorded | None]
 
 
 class OutcomeWriter:
-    """Records outcomes for all endpoint queues of a process, together. One object per process."""
+    """Records the outcomes of attempts for all endpoint queues of a process: those that arrive meanwhile share a
+    statement. One object per process.
+    """
 
     def __init__(self, database: Database, lease_seconds: float) -> None:
         self._database = database

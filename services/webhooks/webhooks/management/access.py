@@ -40,8 +40,9 @@ def _reached(caller: Caller, row: SubscriptionRow | None) -> SubscriptionRow:
 
 
 def _lies_within(caller: Caller, row: SubscriptionRow) -> bool:
-    """Whether the caller's token may use all brands of the subscription's maker and all brands of its events (which may
-    differ)."""
+    """Whether the caller's token may use all brands of the token that made the subscription, and all brands whose
+    events the subscription gets (which may differ).
+    """
     if caller.brand_ids is None:
         return True
     made_within = row.brand_ids if row.made_within is None else row.made_within

@@ -88,7 +88,7 @@ _REMOVE_REVOKED_TOKENS = text(
 
 
 class Retention:
-    """Removes old rows and fails deliveries of disabled subscriptions. Each method returns the number of rows."""
+    """Deletes old rows and fails deliveries of disabled subscriptions. Each method returns how many rows it changed."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
