@@ -1,4 +1,4 @@
-"""Writes dates and times of day in the languages of the world (Unicode CLDR, by Babel). Pure."""
+"""Writes dates and times of day in many languages (Unicode CLDR, by Babel). Pure."""
 
 import re
 from datetime import date, datetime, time, timedelta
@@ -23,7 +23,7 @@ DEFAULT = "en-GB"
 
 
 def closest(tag: str) -> str:
-    """Returns the language of our list that fits a language tag best: `de` for `de-AT`, English for an unknown one."""
+    """Returns the language of our list that fits a BCP 47 tag best: `de` for `de-AT`. English if none fits."""
     parts = tag.split("-")
     while parts:
         if (shorter := "-".join(parts)) in LANGUAGES:
@@ -105,9 +105,8 @@ def _locale(language: str) -> Locale:
 
 @lru_cache(len(LANGUAGES))
 def _order(language: str) -> tuple[str, str, str, bool]:
-    """Returns how a language joins date and time of day.
-
-    These are the text before, between and after them, and whether the date comes first.
+    """Returns how a language joins date and time of day: the text before, between and after them, and whether the date
+    comes first.
     """
     joined = str(_locale(language).datetime_formats["medium"]).replace("'", "")
     first, second = ("{1}", "{0}") if joined.index("{1}") < joined.index("{0}") else ("{0}", "{1}")

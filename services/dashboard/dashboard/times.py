@@ -46,8 +46,8 @@ def offset(at: datetime, zone: str) -> str:
 
 
 def read(date: str, time: str, zone: str) -> datetime:
-    """Returns the time that a person chose in a form, given as date, time of day and zone. Raises TimeRefused if there
-    is no such time, or there are two.
+    """Returns the time that a person chose in a form, in UTC. Raises TimeRefused if there is no such time in the zone,
+    or there are two.
     """
     try:
         local = datetime.fromisoformat(f"{date}T{time}")
