@@ -176,7 +176,9 @@ class AccessRevoked(Record):
 
 
 class PostsHeld(Record, rename="camel"):
-    """Queued posts of one brand are held because their maker lost access. `user_id` is the account's."""
+    """Queued posts of one brand are held because the person or token that made them lost access. `user_id` is the
+    account's.
+    """
 
     user_id: str
     brand_id: str
@@ -187,7 +189,9 @@ class PostsHeld(Record, rename="camel"):
 
 
 class HoldEnded(Record):
-    """Somebody released or cancelled held posts of one brand and one maker. For the brand's audit log."""
+    """Somebody released or cancelled held posts of one brand that one person or token had made. For the brand's audit
+    log.
+    """
 
     brand_id: str
     #: released or cancelled
@@ -204,7 +208,8 @@ class DisabledWebhook(Record):
 
 
 class WebhooksDisabled(Record, rename="camel"):
-    """Subscriptions were disabled because their maker lost access. `user_id` is the account's."""
+    """Subscriptions were disabled because the person or token that made them lost access. `user_id` is the account's.
+    """
 
     user_id: str
     #: `token_revoked` or `collaborator_removed`

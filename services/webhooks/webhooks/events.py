@@ -1,4 +1,5 @@
-"""Handles events from the bus: makes their deliveries, and disables the subscriptions of makers who lost access.
+"""Handles events from the bus: stores their deliveries, and disables subscriptions when the person or token that made
+them lost access.
 
 Each handler runs in the transaction that also stores the event's id in the inbox.
 """

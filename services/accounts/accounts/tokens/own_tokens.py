@@ -33,8 +33,11 @@ SCOPE = "manage:tokens"
 def issue_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
 ) -> api.CreatedToken:
-    """Creates a token for a person. Raises the errors of `create_token`, and MISSING_SCOPE for a scope that the
-    caller lacks."""
+    """Creates a token for a person and returns it with its value, which is shown only now.
+
+    Raises MISSING_SCOPE for a scope that the caller lacks, VALIDATION_ERROR for an invalid field or other rights that
+    the caller lacks, and the errors of `create_token`.
+    """
     asked = _as_asked(connection, caller, request)
     return tokens.create(connection, config, caller, asked, partial(_check_rights, connection, caller))
 
@@ -42,8 +45,13 @@ def issue_token(
 def replace_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
 ) -> api.CreatedToken:
-    """Rotates a token for a person. Raises the errors of `rotate_token`, and MISSING_SCOPE for a scope that the
-    caller lacks."""
+    """Creates a token with the same rights and expiry as the request's token, revokes the latter, and returns the new
+    one with its value.
+
+    Raises MISSING_SCOPE for a scope that the caller lacks, NOT_FOUND for an unknown token, VALIDATION_ERROR for a
+    sandbox token or rights that the caller lacks, and TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT for one
+    that is no longer valid.
+    """
     owned = tokens.locked(connection, caller, request.token_id)
     return tokens.rotate(connection, config, caller, owned, partial(_check_changeable, connection, caller))
 

@@ -64,9 +64,10 @@ def create(
     request: api.CreateToken,
     check: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> api.CreatedToken:
-    """Creates a token for any caller. `check` refuses rights that the caller may not give.
+    """Creates a token for any caller and returns it with its value.
 
-    Raises the errors of `create_token` and of `check`.
+    `check` gets the new token's fields, and raises an error for rights that the caller may not give. Raises the errors
+    of `create_token` as well.
     """
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {

@@ -66,8 +66,10 @@ def _generate(
 
 
 def edit(context: AppContext, caller: Caller, request: api.EditImage) -> api.AiResult:
-    """Edits an image. Raises the errors of `generate`, and VALIDATION_ERROR unless there is exactly one image to
-    edit."""
+    """Edits the request's image and returns the result, or the one that this operation has made before.
+
+    Raises VALIDATION_ERROR unless there is exactly one image to edit, and the errors of `generate`.
+    """
     work = partial(_edit, context, caller, request, time.monotonic() + context.settings.image_seconds)
     return lifecycle.once(context, caller, work, partial(views.result, context, caller))
 

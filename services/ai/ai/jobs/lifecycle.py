@@ -54,11 +54,11 @@ def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
 
 
 def once(context: AppContext, caller: Caller, work: Callable[[], T], show: Callable[[Job], T]) -> T:
-    """Runs `work` once per operation and returns its result. If the operation has made a job already, returns `show` of
-    that job.
+    """Runs `work` once per operation and returns its result. If an earlier call of the operation has made a job,
+    returns `show` of that job.
 
-    After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work` and
-    `job_of_earlier_call`.
+    After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work`, the
+    error with which an earlier call was refused, and IDEMPOTENCY_IN_PROGRESS while one runs.
     """
     if (earlier := job_of_earlier_call(context, caller)) is not None:
         return show(earlier)

@@ -180,16 +180,17 @@ class Jobs:
             self._connection.execute(_RENEW, {**split, "lease": lease_seconds})
 
     def note_start_attempt(self, claim: Claim, provider: str) -> bool:
-        """Counts a start of the video before the provider is called. Returns False when the claim has lapsed."""
+        """Counts that the video is about to be started at this provider. Returns False when the claim has lapsed."""
         return self._changed(_BEGIN_START, claim, provider=provider)
 
     def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
-        """Takes back the count of a start that the provider put off. The next start is due in `seconds`. Returns False
-        when the claim has lapsed."""
+        """Subtracts a start that was counted, because the provider asked to try later. The next start is due in
+        `seconds`. Returns False when the claim has lapsed.
+        """
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
 
     def started(self, claim: Claim, operation: str) -> bool:
-        """Stores the id of the operation that the provider has started. Returns False when the claim has lapsed."""
+        """Stores the provider's id of the operation that makes the video. Returns False when the claim has lapsed."""
         return self._changed(_STARTED, claim, operation=operation)
 
     def uploaded(self, claim: Claim, upload_id: str, upload_bytes: int) -> bool:

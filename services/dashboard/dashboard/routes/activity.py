@@ -24,7 +24,7 @@ def index() -> Response:
 @screens.get("/requests")
 @screens.get("/requests/<request_id>")
 def moved(request_id: str = "") -> Response:
-    """Redirects from an address that the log of requests had before, which somebody may have kept."""
+    """Redirects from the former address of the log of requests, which somebody may have kept, to the present one."""
     if request_id:
         return redirect(url_for("developers.one_request", request_id=request_id))
     kept: dict[str, Any] = {name: request.args[name] for name in _FILTERS if name in request.args}

@@ -30,7 +30,7 @@ Answer = str | tuple[str, int] | Response
 
 @dataclass(frozen=True)
 class Found:
-    """Some conversations under a post, newest first, or the reason why they cannot be read now."""
+    """A page of the conversations under a post, newest first, or the reason why they cannot be read now."""
 
     threads: list[Thread] = field(default_factory=list)
     problem: str = ""

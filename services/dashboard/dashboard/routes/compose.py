@@ -1,4 +1,5 @@
-"""The composer: one post for several pages, checked while the person writes it, sent now or later."""
+"""The form for a post ("composer"): one post for several pages, checked while the person writes it, sent now or later.
+"""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -68,7 +69,7 @@ class UnreadFile:
 
 @screens.get("")
 def show() -> str:
-    """Shows the composer: empty, for the page `page`, with the files `media_id`, or with the content of the post
+    """Shows the form for a post: empty, for the page `page`, with the files `media_id`, or with the content of the post
     `copy`.
 
     If the copied post was cancelled, its time is copied too, unless that time has passed.
@@ -225,7 +226,7 @@ def _used_platforms(places: Places) -> Platforms:
 
 
 def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
-    """Returns those of these files that still exist. Files that cannot be read now are `UnreadFile`."""
+    """Returns those of the files with these ids that still exist. Files that cannot be read now are `UnreadFile`."""
     if not media_ids:
         return []
     try:
@@ -244,7 +245,7 @@ def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
 def _files_of(post: FullPost) -> list[Media | UnreadFile]:
     """Returns the files of a copied post as the post itself shows them, which saves a call.
 
-    A file that was deleted since is among them. The check of the composer says so.
+    They may include a file that was deleted since. The check of the form says so.
     """
     if len(post.media) < len(post.media_ids):
         return _files(tuple(post.media_ids))

@@ -34,7 +34,7 @@ def show() -> str:
 
 @screens.post("/tokens")
 def create_token() -> Answer:
-    """Creates a token and shows it. It is shown only this once."""
+    """Creates an API token and shows its value, which is shown only this once."""
     days = request.form.get("days", "")
     ends = datetime.now(UTC) + timedelta(days=int(days)) if days and days in words.EXPIRIES else None
 
@@ -55,7 +55,7 @@ def create_token() -> Answer:
 
 @screens.post("/tokens/<token_id>/<action>")
 def change_token(token_id: str, action: str) -> Answer:
-    """Revokes a token, or gives it a new secret. The new secret is shown only this once."""
+    """Revokes an API token, or replaces it by a new one with the same rights, whose value is shown only this once."""
 
     def change(_client: Posthaste) -> Answer:
         client = api.own()
@@ -189,7 +189,7 @@ def one_request(request_id: str) -> str:
 
 
 def _fields() -> dict[str, Any]:
-    """Returns the fields of a webhook's form."""
+    """Returns the submitted fields of the form for a webhook, as parameters of the API."""
     form = request.form
     return {
         "name": form.get("name", "").strip(),

@@ -1,7 +1,7 @@
 """The screens of usage and billing, always of the person's own account.
 
-They show what is left of the month, the day and the storage, and the use by day. They show the AI credits and what
-changed them, and sell more of them.
+They show what is left of the month, the day and the storage, the use by day, and the AI credits with what changed them.
+People buy more credits here.
 """
 
 from datetime import UTC, datetime, timedelta

@@ -37,7 +37,7 @@ def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
 
 
 def remove_due(context: AppContext) -> int:
-    """Deletes some of the objects whose deletion is due. Returns the number of keys whose objects are gone."""
+    """Deletes a batch of the objects whose deletion is due. Returns how many keys have no objects any more."""
     with context.database.transaction() as connection:
         due = Removals(connection).claim(_BATCH, _FIRST_WAIT, _LONGEST_WAIT)
     gone = [it for it in due if remove_now(context, it)]

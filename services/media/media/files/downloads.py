@@ -70,7 +70,7 @@ def locate(context: AppContext, request: LocateFile) -> LocatedFile:
     """Returns where the file behind a public address is stored, for anybody who has the address.
 
     If the request names a platform, returns the rendition that this platform needs. Raises NOT_FOUND if there is no
-    such file, and the errors of `renditions.ready`.
+    such file. If the platform needs a rendition, raises the errors of `renditions.ready`.
     """
     made, slug = None, request.filename
     with context.database.reading() as connection:

@@ -16,8 +16,8 @@ def subscription(connection: Connection, caller: Caller, subscription_id: str) -
 def lock_subscription(
     connection: Connection, caller: Caller, subscription_id: str, *, by_operator: bool = False
 ) -> SubscriptionRow:
-    """Returns a subscription that the caller may change, locked until the transaction ends. Raises NOT_FOUND for any
-    other.
+    """Returns a subscription that the caller may change, and locks it until the transaction ends. Raises NOT_FOUND for
+    any other.
 
     With `by_operator` the operator may change the subscriptions of every account.
     """
