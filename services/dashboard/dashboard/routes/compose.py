@@ -1,5 +1,4 @@
-"""The form for a post ("composer"): one post for several pages, checked while the person writes it, sent now or later.
-"""
+"""The form for a post: one post for several pages, checked while the person writes it, sent now or later."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -226,7 +225,7 @@ def _used_platforms(places: Places) -> Platforms:
 
 
 def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
-    """Returns those of the files with these ids that still exist. Files that cannot be read now are `UnreadFile`."""
+    """Returns those of these files that still exist. Files that cannot be read now are `UnreadFile`."""
     if not media_ids:
         return []
     try:
