@@ -59,7 +59,7 @@ class Need(Record):
 
     @property
     def key(self) -> str:
-        """Returns a text that is equal for equal needs only."""
+        """Returns a text that identifies this need: two needs have the same key only if they are equal."""
         parts = (
             self.mime_type,
             f"{self.min_bytes}-{self.max_bytes}",

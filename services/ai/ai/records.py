@@ -24,7 +24,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A row of `jobs`; models.py explains the columns."""
+    """A job that makes an image, a video or a caption: a row of `jobs` (models.py explains the columns)."""
 
     id: str
     operation_id: str

@@ -40,7 +40,7 @@ _BUSY_SECONDS = 5
 
 
 def create_app(config: Config) -> Flask:
-    """Creates the application of one process."""
+    """Creates the dashboard's Flask application, once per process."""
     app = Flask(__name__)
     app.config.update(MAX_CONTENT_LENGTH=config.max_body_bytes, MAX_FORM_MEMORY_SIZE=2**20)
     app.config.update(DASHBOARD=config)

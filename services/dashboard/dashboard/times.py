@@ -29,8 +29,9 @@ def zones() -> tuple[str, ...]:
 def shown(
     at: datetime, zone: str, language: str = languages.DEFAULT, *, present_year: int | None = None
 ) -> str:
-    """Writes a time without the name of its zone: `Fri, 27 Nov 2026, 09:00`. Leaves the year out if it is
-    `present_year`."""
+    """Returns a time as text, without the name of its zone: `Fri, 27 Nov 2026, 09:00`. Leaves the year out if it is
+    `present_year`.
+    """
     local = at.astimezone(zone_of(zone))
     return languages.moment(local, language, has_year=local.year != present_year)
 

@@ -131,7 +131,7 @@ def _is_unverified(connection: Connection, mail: DueMail) -> bool:
 
 
 def _has_account(connection: Connection, mail: DueMail) -> bool:
-    """Whether the reset link still works and a verified account has its address."""
+    """Whether the reset link of a mail still works and there is a verified account with the mail's address."""
     if PasswordResetStore(connection).find(mail.details["reset_id"]) is None:
         return False
     user = UserStore(connection).find_by_email(mail.email)

@@ -126,6 +126,8 @@ def is_session(caller: Caller) -> bool:
 
 
 def announce(connection: Connection, account_id: str, ended: tuple[str, ...]) -> None:
-    """Makes gateways forget the tokens of sessions that have ended."""
+    """Tells the gateways, with an event, to drop the cached callers of sessions that have ended. Does nothing if
+    `ended` is empty.
+    """
     if ended:
         access.announce_caller_changed(connection, account_id, token_ids=ended)

@@ -169,5 +169,5 @@ def _save(context: AppContext, job: Job, picture: Picture) -> Media:
 
 
 def _refusal_of(error: ApiError) -> ErrorRow:
-    """Returns the error that the client gets when the file could not be stored."""
+    """Returns the table row of the error that the client gets when storing the file failed with `error`."""
     return QUOTA_EXCEEDED if error.row in (QUOTA_EXCEEDED, FILE_TOO_LARGE) else AI_GENERATION_FAILED

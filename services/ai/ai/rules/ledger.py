@@ -60,7 +60,7 @@ class Book(Record):
         return self.granted + self.carried
 
     def with_entries(self, entries: Iterable[Entry]) -> "Book":
-        """Returns the book as it is after these further entries."""
+        """Returns the sums as they are once these entries are added to the ledger."""
         book = self
         for entry in entries:
             book = book._with(entry)

@@ -15,7 +15,7 @@ from contracts.record import Record
 
 
 class Payment(Record):
-    """A row of the table `payments`; models.py explains the columns."""
+    """A payment for credits, with its refunds: a row of the table `payments` (models.py explains the columns)."""
 
     payment_id: str
     account_id: str | None

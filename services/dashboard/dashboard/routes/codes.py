@@ -55,7 +55,7 @@ def confirm() -> Answer:
 
 @screens.post("/off")
 def off() -> Answer:
-    """Turns the codes at the sign-in off."""
+    """Turns the second factor off: signing in needs only the password again."""
     try:
         api.own().disable_totp(
             password=request.form.get("password", ""), totp_code=_code(), idempotency_key=_key()

@@ -26,7 +26,7 @@ _AT_ONCE = 100
 
 
 def by_name(page: Page) -> tuple[str, str]:
-    """Returns the key by which linked pages are sorted on every screen."""
+    """Returns the key by which linked pages are sorted on every screen: name in lower case, then platform."""
     return page.name.lower(), page.platform
 
 

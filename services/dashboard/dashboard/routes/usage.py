@@ -28,7 +28,7 @@ def show() -> str:
 
 @screens.get("/usage/credits")
 def credits() -> str:  # noqa: A001
-    """Shows what changed the AI credits."""
+    """Shows the AI credits of the account, and the list of what changed them."""
     found = api.own().list_credit_ledger(limit=_ON_A_PAGE, cursor=request.args.get("after") or None)
     return _page("usage_credits.html", "credits", entries=found.entries, after=found.next_cursor)
 
@@ -96,7 +96,7 @@ def _shown(problem: str = "") -> str:
 
 
 def _day_ends() -> datetime:
-    """Returns the time at which the API's day ends, which is one in UTC."""
+    """Returns the end of the API's present day, which is a day in UTC."""
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     return tomorrow.replace(hour=0, minute=0, second=0, microsecond=0)
 

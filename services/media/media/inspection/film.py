@@ -33,7 +33,7 @@ _USUAL_AAC, _MAX_HERTZ = re.compile(r"aac \(LC\), (\d+) Hz, (?:mono|stereo)\b"),
 
 
 class Film(FileFacts, kw_only=True):
-    """The facts about a video, and what else decides how ffmpeg converts it."""
+    """The properties of a video that decide how ffmpeg converts it."""
 
     #: Pixels as displayed.
     width: int
