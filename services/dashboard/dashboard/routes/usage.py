@@ -28,7 +28,7 @@ def show() -> str:
 
 @screens.get("/usage/credits")
 def credits() -> str:  # noqa: A001
-    """Shows the AI credits of the account, and the list of what changed them."""
+    """Shows the list of what changed the account's AI credits."""
     found = api.own().list_credit_ledger(limit=_ON_A_PAGE, cursor=request.args.get("after") or None)
     return _page("usage_credits.html", "credits", entries=found.entries, after=found.next_cursor)
 
