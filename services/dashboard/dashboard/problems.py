@@ -38,7 +38,8 @@ def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
     """Returns the answer that shows a problem of this kind: a whole web page, or a part of one if htmx asked for a
     part.
 
-    If a new attempt makes sense soon, the page makes it by itself; after a failed change it shows what was typed.
+    If a new attempt to read makes sense soon, the page makes it by itself. After a change that failed for a passing
+    reason, it shows what was typed.
     """
     seconds = _seconds(kind, error)
     is_read = request.method in ("GET", "HEAD") or request.endpoint in _READING

@@ -49,7 +49,8 @@ def leave() -> Response:
 
 
 def joined_work(token: str, brand_id: str) -> SharedWork | None:
-    """Begins the work on a brand that a person has just joined, in the session with this token, and returns it.
+    """Begins the work on a brand that a person has just joined, in the session with this token, and returns it. None if
+    the person does not work on the brand.
 
     This never prevents a sign-in: if the API does not answer, returns None, and the person begins in their own account.
     """
