@@ -220,8 +220,10 @@ def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenU
 
 
 def _account_of(connection: Connection, request: api.CreateToken) -> str:
-    """Returns the id of the account that will own the token: the brand owner's for a collaborator's token. Raises
-    VALIDATION_ERROR if the request's fields do not fit together, and NOT_FOUND for an unknown user or brand.
+    """Returns the id of the account that will own the token: that of the request's user or, for a collaborator's token,
+    of the brand's owner.
+
+    Raises VALIDATION_ERROR if the request's fields do not fit together, and NOT_FOUND for an unknown user or brand.
     """
     if request.issued_by is None:
         return request.user_id

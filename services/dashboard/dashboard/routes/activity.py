@@ -24,7 +24,7 @@ def index() -> Response:
 @screens.get("/requests")
 @screens.get("/requests/<request_id>")
 def moved(request_id: str = "") -> Response:
-    """Redirects from the former address of the log of requests, which somebody may have kept, to the present one."""
+    """Redirects to the log of requests, which had this address before; somebody may have kept it."""
     if request_id:
         return redirect(url_for("developers.one_request", request_id=request_id))
     kept: dict[str, Any] = {name: request.args[name] for name in _FILTERS if name in request.args}

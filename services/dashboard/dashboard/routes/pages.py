@@ -81,7 +81,7 @@ def choose(session_id: str) -> str | tuple[str, int] | Response:
 
 @screens.get("/<page_id>/reconnect")
 def reconnect(page_id: str) -> Response:
-    """Redirects from the address that the API names for reconnecting a page to the list of pages."""
+    """Redirects to the list of pages. The API's answers name this address for reconnecting a page."""
     return redirect(url_for("pages.index", _anchor=page_id))
 
 

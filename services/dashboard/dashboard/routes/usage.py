@@ -37,7 +37,7 @@ def credits() -> str:  # noqa: A001
 @screens.get("/billing/packs")
 @screens.get("/billing/auto-refill")
 def billing() -> Response:
-    """Redirects from the address of billing that the API's answers name to the screen of the credits."""
+    """Redirects to the screen of the credits. The API's answers name these addresses for billing."""
     return redirect(url_for("usage.show", _anchor="credits"))
 
 

@@ -212,8 +212,9 @@ def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
 def remove(
     context: AppContext, upload: Upload, end: Callable[[Uploads, Upload], bool] = Uploads.remove
 ) -> bool:
-    """Ends an unfinished upload with `end`, and removes the bytes that arrived: now, or in the background if the
-    storage is down. If `end` returns False, removes nothing and returns False."""
+    """Ends an unfinished upload by `end`, a method of `Uploads`, and removes the bytes that arrived: now, or in the
+    background if the storage is down. If `end` returns False, removes nothing and returns False.
+    """
     with context.database.transaction() as connection:
         if not end(Uploads(connection), upload):
             return False

@@ -229,7 +229,9 @@ def _name(name: str) -> str:
 
 
 def _url(app: AppContext, caller: Caller, url: str) -> str:
-    """Returns the URL if it is public, allowed to this account or `log:`. Raises VALIDATION_ERROR for any other."""
+    """Returns the URL if it is `log:`, in the public internet, or in a private network that this account may use.
+    Raises VALIDATION_ERROR for any other.
+    """
     if url == api.LOG_URL:
         return url
     try:
