@@ -43,7 +43,7 @@ RUNNING = "already running, with the code that it was started with: ./dev logs f
 
 
 def tell(line: str) -> None:
-    """Prints progress to standard error; standard output is for results."""
+    """Prints a line about progress to standard error; standard output is for results."""
     print(f"· {line}", file=sys.stderr, flush=True)
 
 
@@ -266,7 +266,9 @@ def usage() -> str:
 
 
 def main() -> int:
-    """Returns the exit code: 0 done, 1 failed (the reason is on standard error), 2 wrong usage."""
+    """Runs the command of `./dev` that the process's arguments name. Returns the exit code: 0 done, 1 failed (the
+    reason is on standard error), 2 wrong usage.
+    """
     try:
         code = _run(sys.argv[1:])
         sys.stdout.flush()

@@ -9,7 +9,7 @@ SOURCED = "POSTHASTE_RUN"
 
 
 def read_env(run: Path) -> dict[str, str]:
-    """Returns the values in `env`; empty before the stack's first start."""
+    """Returns the values in the file `env` of a run directory; empty before the stack's first start."""
     return values_of(run / "env") if (run / "env").exists() else {}
 
 

@@ -44,7 +44,7 @@ def parsed(text: str) -> Version:
 
 
 def present(root: Path = ROOT) -> str:
-    """Returns the version in `docker-compose.yml`."""
+    """Returns the version of the release that `docker-compose.yml` names."""
     versions = {*re.findall(r"POSTHASTE_VERSION:-([\d.]+)\}", (root / "docker-compose.yml").read_text())}
     if len(versions) != 1:
         raise NotReady(f"docker-compose.yml names several versions: {', '.join(sorted(versions))}")
@@ -69,7 +69,9 @@ def _replaced(text: str, old: str, new: str) -> str:
 
 
 def follows(new: Version, old: Version) -> bool:
-    """Whether `new` is the next version of its kind after `old` (Semantic Versioning)."""
+    """Whether `new` is a version that may come next after `old` (Semantic Versioning): the next major, minor or patch
+    version.
+    """
     major, minor, patch = old
     return new in {(major, minor, patch + 1), (major, minor + 1, 0), (major + 1, 0, 0)}
 
@@ -124,7 +126,9 @@ def git(*words: str) -> str:
 
 
 def main(arguments: Sequence[str], lint: Callable[[Sequence[str]], int]) -> int:
-    """Makes the commit and the tag of a release. Raises NotReady if a check fails; then nothing is committed."""
+    """Makes the commit and the tag of a release. `lint` checks the files before. Raises NotReady if a check fails; then
+    nothing is committed.
+    """
     if len(arguments) != 1:
         raise NotReady("usage: ./dev release 1.4.0")
     new, old = parsed(arguments[0]), present()

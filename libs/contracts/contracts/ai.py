@@ -20,7 +20,9 @@ JobKind = Literal["image", "image_edit", "video"]
 
 
 class ImageBody(Record):
-    """A request to generate an image (spec "Image body"). At most 3 references in all."""
+    """A request to generate an image (spec "Image body"). It may have at most 3 reference images, URLs and ids
+    together.
+    """
 
     prompt: Prompt
     aspect_ratio: Literal["default", "1:1", "16:9", "9:16", "4:3", "3:4"] = "default"
@@ -37,7 +39,7 @@ class GenerateImage(ImageBody, kw_only=True):
 
 
 class EditImage(Record):
-    """A request to edit an image: one of image_url and media_id (spec "Image edit body")."""
+    """A request to edit an image. Exactly one of image_url and media_id names the image (spec "Image edit body")."""
 
     prompt: Prompt
     image_url: str | None = None
@@ -257,7 +259,8 @@ class GrantCredits(Record):
 
 
 class SetAutoRefill(Record):
-    """The operator's request to set an account's auto-refill.
+    """The operator's request to set an account's auto-refill, which buys credits when the balance falls below a
+    threshold.
 
     If `enabled` is true, threshold and amount (500 to 5,000, in steps of 500) are required.
     """

@@ -1,4 +1,6 @@
-"""The caller (the first argument of every call between processes) and the maker of a post or a subscription."""
+"""The caller (the first argument of every call between processes), and the maker: the user and token that made a post
+or a subscription.
+"""
 
 from contracts.errors import BRAND_NOT_AUTHORIZED, MISSING_SCOPE, NOT_FOUND, ApiError
 from contracts.record import Record
@@ -74,7 +76,7 @@ def operator(request_id: str = "") -> Caller:
 
 
 class Maker(Record):
-    """Who made a post or subscription: the user (`usr_…`, or `operator`) and the token (`tok_…`; None for the
+    """The user and the token that made a post or a subscription: `usr_…` (or `operator`) and `tok_…` (None for the
     operator).
     """
 

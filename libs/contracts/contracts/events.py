@@ -79,7 +79,7 @@ class FirstCommentFailed(Record, rename="camel"):
 class PageExpired(Record, rename="camel"):
     """A page's credentials do not work any more. `error` holds the platform's message and code.
 
-    The codes CREDENTIAL_UNREADABLE and OPERATOR are ours.
+    The codes CREDENTIAL_UNREADABLE and OPERATOR come from Posthaste and not from a platform.
     """
 
     user_id: str
@@ -153,7 +153,7 @@ class CreditsAdjusted(Record, rename="camel"):
 
 
 class CallerChanged(Record):
-    """The data of cached callers changed: gateways drop the records that match any of these ids."""
+    """The data of callers has changed. Each gateway drops the callers in its cache that match any of these ids."""
 
     token_ids: tuple[str, ...] = ()
     account_ids: tuple[str, ...] = ()
@@ -176,7 +176,9 @@ class AccessRevoked(Record):
 
 
 class PostsHeld(Record, rename="camel"):
-    """Queued posts of one brand are held because their maker lost access. `user_id` is the account's."""
+    """Queued posts of one brand are held because the person or token that made them lost access. `user_id` is the
+    account's.
+    """
 
     user_id: str
     brand_id: str
@@ -187,7 +189,9 @@ class PostsHeld(Record, rename="camel"):
 
 
 class HoldEnded(Record):
-    """Somebody released or cancelled held posts of one brand and one maker. For the brand's audit log."""
+    """Somebody released or cancelled held posts of one brand that one person or token had made. For the brand's audit
+    log.
+    """
 
     brand_id: str
     #: released or cancelled
@@ -204,7 +208,8 @@ class DisabledWebhook(Record):
 
 
 class WebhooksDisabled(Record, rename="camel"):
-    """Subscriptions were disabled because their maker lost access. `user_id` is the account's."""
+    """Subscriptions were disabled because the person or token that made them lost access. `user_id` is the account's.
+    """
 
     user_id: str
     #: `token_revoked` or `collaborator_removed`
@@ -221,14 +226,16 @@ class WebhookTest(Record, rename="camel"):
 
 
 class UnitReturned(Record):
-    """An operation's month unit must be refunded: its tries up to `try_number` published nothing and never will."""
+    """An operation must get back the unit that it used of a monthly counter: its tries up to `try_number` published
+    nothing and never will.
+    """
 
     operation_id: str
     try_number: int = 1
 
 
 class UnconfirmedUnit(Record):
-    """A month unit that was charged to an operation. `try_number` is the last try that was charged."""
+    """A unit of a monthly counter that an operation was charged. `try_number` is the last try that was charged."""
 
     account_id: str
     operation_id: str
@@ -236,16 +243,17 @@ class UnconfirmedUnit(Record):
 
 
 class UnitsUnconfirmed(Record):
-    """Month units whose calls must have ended. Publishing refunds those of operations that had no effect."""
+    """Units of monthly counters whose calls must have ended by now. Publishing finds the operations that had no effect,
+    and has their units refunded.
+    """
 
     charges: tuple[UnconfirmedUnit, ...]
 
 
 class UnitsUndecided(Record):
-    """Month units that publishing cannot decide on yet, because their publish or reply is still being sent or
-    reconciled.
+    """The answer to `UnitsUnconfirmed` about operations whose publish or reply is still being sent or reconciled.
 
-    Quota asks about them again later.
+    Quota asks about their units again later.
     """
 
     charges: tuple[UnconfirmedUnit, ...]

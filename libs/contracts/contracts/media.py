@@ -124,9 +124,9 @@ class StorageView(Record):
 
 
 class BeginUpload(Record):
-    """Announces a file that the gateway or the AI service will stream.
+    """Announces a file that the gateway or the AI service will send to the storage.
 
-    Its storage is reserved until the upload is committed, refused or aborted, for 15 minutes at most.
+    Room for the file is reserved until the upload is committed, refused or aborted, for 15 minutes at most.
     """
 
     filename: str

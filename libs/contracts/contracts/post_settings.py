@@ -16,7 +16,7 @@ _AltText = Annotated[str, Meta(max_length=_MAX_ALT_TEXT)]
 
 
 class FacebookPostSettings(Record):
-    """`facebook_settings` of a post."""
+    """A post's options on Facebook: the value of its field `facebook_settings`."""
 
     #: An address whose preview is shown; only for a post without media.
     link: str | None = None
@@ -25,7 +25,7 @@ class FacebookPostSettings(Record):
 
 
 class InstagramPostSettings(Record):
-    """`instagram_settings` of a post."""
+    """A post's options on Instagram: the value of its field `instagram_settings`."""
 
     #: Whether a reel is shown in the feed too; without it Instagram decides.
     share_to_feed: bool | None = None
@@ -40,7 +40,8 @@ class InstagramPostSettings(Record):
 
 
 class Article(Record):
-    """A link that the post shows with this title and text, because LinkedIn does not read the linked page itself."""
+    """A link of a LinkedIn post, shown with this title and text, because LinkedIn does not read the linked page itself.
+    """
 
     source: Annotated[str, Meta(max_length=2_000)]
     title: Annotated[str, Meta(min_length=1, max_length=400)]
@@ -48,7 +49,7 @@ class Article(Record):
 
 
 class LinkedInPostSettings(Record):
-    """`linkedin_settings` of a post."""
+    """A post's options on LinkedIn: the value of its field `linkedin_settings`."""
 
     #: Who sees the post.
     visibility: Literal["PUBLIC", "CONNECTIONS", "LOGGED_IN"] = "PUBLIC"
@@ -63,9 +64,9 @@ class LinkedInPostSettings(Record):
 
 
 class TikTokPostSettings(Record):
-    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged.
+    """A post's options on TikTok: the value of its field `tiktok_settings`.
 
-    The listed fields go to TikTok if it has them for this kind of post.
+    Fields that are listed here go to TikTok if it has them for this kind of post; all other fields go to it unchanged.
     """
 
     #: Who sees the post; null: the strictest level that TikTok offers for the account.
@@ -95,7 +96,7 @@ class TikTokPostSettings(Record):
 
 
 class XPostSettings(Record):
-    """`x_settings` of a post."""
+    """A post's options on X: the value of its field `x_settings`."""
 
     #: Who may reply; null: everybody.
     reply_settings: Literal["following", "mentionedUsers", "subscribers", "verified"] | None = None
@@ -116,7 +117,7 @@ _Tag = Annotated[str, Meta(max_length=500, pattern=r"^[^<>]*[^<>\s][^<>]*$")]
 
 
 class YouTubePostSettings(Record):
-    """`youtube_settings` of a post."""
+    """A post's options on YouTube: the value of its field `youtube_settings`."""
 
     #: The title; null: the first line of the message.
     title: _Title | None = None

@@ -41,10 +41,11 @@ class Arrival(Record, omit_defaults=True):
 
 
 class Arrivals(Record):
-    """A batch of requests that ask for admission, from one gateway process. Each is judged separately.
+    """A batch of requests that ask for admission, from one gateway process. Each is decided separately.
 
-    may_defer: requests whose account's counters another transaction has locked get no verdict, and the sender asks
-    again. Without may_defer, the whole batch waits for that lock, and fails if the wait takes too long.
+    `may_defer`: if another transaction has locked an account's counters, the account's requests get no answer (None),
+    and the sender asks again. Without `may_defer` the whole batch waits for that lock, and fails if the wait takes too
+    long.
     """
 
     arrivals: tuple[Arrival, ...]
@@ -61,9 +62,10 @@ class Verdicts(Record):
 
 
 class Refund(Record):
-    """A request to refund the month unit of a refused call. The caller's operation id and try number identify the unit.
+    """A request to give back the unit that a refused call used of a monthly counter.
 
-    Only the previous release reads `meter` and `year_month`.
+    The caller's operation id and try number identify the unit. Only the previous release reads `meter` and
+    `year_month`.
     """
 
     meter: str = ""
@@ -71,7 +73,8 @@ class Refund(Record):
 
 
 class ChargeUnit(Record):
-    """A request to take one month unit for work outside an API request (webhook deliveries, further pages).
+    """A request to use one unit of a monthly counter for work outside an API request (webhook deliveries, further
+    pages).
 
     Takes effect once per operation id.
     """
@@ -84,10 +87,10 @@ class ChargeUnit(Record):
 
 
 class ChargeUnits(Record):
-    """A batch of month units to take, of any accounts.
+    """A batch of requests for units of monthly counters, of any accounts. Each is decided separately.
 
-    Each is judged separately. may_defer: units of an account whose counters another transaction has locked get no
-    verdict.
+    `may_defer`: if another transaction has locked an account's counters, the account's units get no answer (None);
+    otherwise the batch waits.
     """
 
     units: tuple[ChargeUnit, ...]
@@ -104,7 +107,7 @@ class ChargedUnits(Record):
 
 
 class BucketUse(Record):
-    """Use of one monthly bucket; limit and remaining are None for `writes`."""
+    """The use of one monthly counter. `limit` and `remaining` are None for `writes`, which have no limit."""
 
     used: int
     limit: int | None

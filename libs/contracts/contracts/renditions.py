@@ -59,7 +59,7 @@ class Need(Record):
 
     @property
     def key(self) -> str:
-        """Returns a text that is equal for equal needs only."""
+        """Returns a text that identifies this need: two needs have the same key only if they are equal."""
         parts = (
             self.mime_type,
             f"{self.min_bytes}-{self.max_bytes}",
@@ -166,7 +166,7 @@ def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
 
 
 def _picture(platform_code: str, file: FileFacts) -> Need:
-    """Returns the need of a JPEG: every platform that takes pictures takes it, and it can be made to fit any size."""
+    """Returns what a JPEG of this image must be for the platform. Every platform that takes images takes JPEG."""
     limits = PLATFORMS[platform_code].files["photo"]
     shown = structs.replace(
         limits, longest_side_max=min(limits.longest_side_max or LONGEST_SIDE, LONGEST_SIDE)

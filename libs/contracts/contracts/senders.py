@@ -19,9 +19,10 @@ _CALLERS = "__callers__"
 
 
 def called_by(**methods: str) -> Callable[[T], T]:
-    """Names the sender that may call each method of a service's Protocol: `@called_by(gateway="get_page …", ctl="…")`.
+    """Returns a class decorator for a service's Protocol that stores which senders may call which method.
 
-    Raises TypeError when a method has no sender, or a named method does not exist.
+    Each keyword is a sender, and its value the names of the methods: `@called_by(gateway="get_page list_pages",
+    ctl="…")`. The decorator raises TypeError when a method has no sender, or a named method does not exist.
     """
 
     def mark(api: T) -> T:

@@ -128,7 +128,7 @@ class RotatedSecret(Record):
 
 
 class Attempt(Record):
-    """One try of a delivery (decisions "Delivery row").
+    """One attempt to deliver an event (decisions "Delivery row").
 
     `error`: `status` (no 2xx), `timeout`, `refused`, `unreachable`, `unknown_host`, `private_address`, `tls`,
     `disconnected` or `protocol`.

@@ -33,7 +33,8 @@ from ctl.session import Session
 
 
 class OperatorGroup(click.Group):
-    """The group of all commands. Turns errors into exit codes."""
+    """The command `posthaste` itself, with all other commands below it. Prints errors and turns them into exit codes.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -90,7 +91,9 @@ for group in (
 
 
 def main(session: Session | None = None) -> None:
-    """Runs the command that the process's arguments name. `session` replaces the usual one."""
+    """Runs the command that the process's arguments name. `session` replaces the usual connection and settings, for
+    tests.
+    """
     # Standard output holds only answers: log lines of libraries would make its JSON invalid.
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     logging.getLogger("pika").setLevel(logging.CRITICAL)

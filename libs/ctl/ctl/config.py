@@ -19,7 +19,7 @@ class CtlConfig(Record):
 
     @property
     def signatures(self) -> Signatures:
-        """The keys that sign calls. Raises ConfigError if they are missing or malformed."""
+        """Returns the keys with which calls are signed. Raises ConfigError if they are missing or malformed."""
         return config.signatures(CTL)
 
     @property

@@ -10,7 +10,9 @@ from contracts.errors import ApiError
 
 
 def plain(record: Any) -> Any:
-    """Converts a record to JSON values, with times as the API writes them (decisions "Timestamps out")."""
+    """Converts a record to JSON values (dicts, lists, texts), with times as the API writes them (decisions "Timestamps
+    out").
+    """
     return _stamped(msgspec.to_builtins(record, builtin_types=(datetime,)))
 
 
@@ -19,14 +21,14 @@ def as_json(plain: Any) -> str:
 
 
 def fields(plain: Mapping[str, Any]) -> str:
-    """Formats one line per field; fields of a nested record are named `outer.inner`."""
+    """Formats a record with one field per line. Fields of a record inside it are named `outer.inner`."""
     flat = dict(_flatten(plain, ""))
     width = max(map(len, flat), default=0)
     return "\n".join(f"{name:<{width}}  {_cell(value)}".rstrip() for name, value in flat.items())
 
 
 def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
-    """Formats rows with columns as wide as their widest cell, or `(none)` without rows."""
+    """Formats rows as a table with these columns, each as wide as its widest cell; `(none)` if there are no rows."""
     if not rows:
         return "(none)"
     cells = [[_cell(row.get(column)) for column in columns] for row in rows]
@@ -38,7 +40,7 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
 
 
 def refusal(error: ApiError) -> dict[str, Any]:
-    """Returns an error as the API's error body, with the fix that GET /errors recommends."""
+    """Returns an error as the body of an API answer, with the fix that GET /errors recommends."""
     return {
         "error": error.message,
         "code": error.code,

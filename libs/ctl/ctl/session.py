@@ -27,7 +27,9 @@ Api = TypeVar("Api")
 
 
 class Session:
-    """The state of one run. Tests pass `connect_bus` and `config`."""
+    """One run of a command: its settings, its caller and its connection to the services. Tests pass `connect_bus` and
+    `config`.
+    """
 
     def __init__(
         self, config: CtlConfig | None = None, connect_bus: Callable[[str, Signatures], Bus] = connect
@@ -40,7 +42,9 @@ class Session:
         self.caller: Caller = replace(operator(new_id("req")), operation_id=new_id("op"))
 
     def act_as(self, operation_id: str) -> None:
-        """Uses the operation id of an earlier run whose outcome is unknown, so that this run repeats it."""
+        """Uses the operation id of an earlier run whose outcome is unknown. What that run has already done is not done
+        twice.
+        """
         self.caller = replace(self.caller, operation_id=operation_id)
 
     @property
@@ -69,7 +73,7 @@ class Session:
 
     @property
     def bus(self) -> Bus:
-        """The connection to the services, opened on first use."""
+        """Returns the connection to the services, and opens it on first use."""
         if self._bus is None:
             self._bus = self._connect_bus(self.config.amqp_url, self.config.signatures)
         return self._bus
@@ -79,21 +83,21 @@ class Session:
             self._bus.close()
 
     def show(self, record: object) -> None:
-        """Prints one record: a JSON object, or a line per field."""
+        """Prints one record: as a JSON object with --json, else a line per field."""
         plain = output.plain(record)
         click.echo(output.as_json(plain) if self.as_json else output.fields(plain))
 
     def show_all(self, records: Iterable[object], columns: Sequence[str]) -> None:
-        """Prints several records: a JSON array with all fields, or a table of these columns."""
+        """Prints several records: with --json as an array with all fields, else as a table of these columns."""
         plain = [output.plain(record) for record in records]
         click.echo(output.as_json(plain) if self.as_json else output.table(plain, columns))
 
 
 class _RetryingClient:
-    """A service's client that repeats a call without an answer, under the same operation id.
+    """A client of a service that makes a call again if no answer came, under the same operation id.
 
-    So an answer that was lost at first, such as a new token, still arrives. Every write called through this client
-    must take effect once per operation id.
+    So an answer that was lost at first, such as a new token, still arrives. Every write called through this client must
+    take effect once per operation id.
     """
 
     def __init__(self, client: object) -> None:

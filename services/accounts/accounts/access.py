@@ -17,7 +17,9 @@ def account(connection: Connection, user_id: str) -> User:
 
 
 def lock_account(connection: Connection, user_id: str) -> User:
-    """Returns the account as `account` does, and locks its row until commit."""
+    """Returns the account with the id `user_id` and locks its row until commit. Raises NOT_FOUND, naming the field
+    `user_id`, if there is none.
+    """
     return _found(UserStore(connection).lock(fields.known_id(user_id, field="user_id")))
 
 
@@ -61,9 +63,9 @@ def own_brand(connection: Connection, caller: Caller, brand_id: str) -> Brand:
 def announce_caller_changed(
     connection: Connection, account_id: str, *, token_ids: tuple[str, ...] = ()
 ) -> None:
-    """Makes gateways forget the cached callers of the tokens in `token_ids`.
+    """Tells the gateways, with an event, to drop the cached callers of the tokens in `token_ids`.
 
-    Without `token_ids`, makes them forget the callers of the whole account.
+    Without `token_ids` they drop the callers of the whole account.
     """
     changed = CallerChanged(token_ids=token_ids) if token_ids else CallerChanged(account_ids=(account_id,))
     outbox.stage(connection, "caller.changed", changed, account_id=account_id)
@@ -76,6 +78,6 @@ def announce_access_revoked(connection: Connection, account_id: str, revoked: Ac
 
 
 def announce_account_changed(connection: Connection, user: User) -> None:
-    """Announces the account's tier to the services that keep a copy of it."""
+    """Tells the services that keep a copy of the account's tier, with an event, which tier it has now."""
     changed = AccountChanged(account_id=user.id, tier=user.tier)
     outbox.stage(connection, "account.changed", changed, account_id=user.id)

@@ -57,7 +57,9 @@ def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -
 
 
 def note_posts_held(connection: Connection, event: Event) -> None:
-    """Records that publishing held posts of a brand because their maker lost access."""
+    """Records, for an event of publishing, that it held posts of a brand because the person or token that made them
+    lost access.
+    """
     held = msgspec.convert(event.data, PostsHeld)
     details: dict[str, object] = {
         "reason": held.reason,
@@ -68,7 +70,7 @@ def note_posts_held(connection: Connection, event: Event) -> None:
 
 
 def note_hold_ended(connection: Connection, event: Event) -> None:
-    """Records who released or cancelled held posts of a brand."""
+    """Records, for an event of publishing, who released or cancelled held posts of a brand."""
     ended = msgspec.convert(event.data, HoldEnded)
     details: dict[str, object] = {
         "by_token_id": ended.by.token_id,
@@ -96,9 +98,10 @@ def note_of_user(connection: Connection, actor_id: str, user_id: str, action: st
 
 
 def note_webhooks_disabled(connection: Connection, event: Event) -> None:
-    """Records that the webhooks service disabled subscriptions because their maker lost access.
+    """Records, for an event of webhooks, that it disabled subscriptions because the person or token that made them lost
+    access.
 
-    Writes one entry per brand of the maker's token: all brands of the account if the token was not limited.
+    Writes an entry for each brand that the token could use: all brands of the account if the token was not limited.
     """
     disabled = msgspec.convert(event.data, WebhooksDisabled)
     details: dict[str, object] = {
@@ -117,7 +120,9 @@ def _note(
     details: dict[str, object],
     actor_id: str = SYSTEM,
 ) -> None:
-    """Adds an entry to the audit log of each of these brands of the account; None means all of its brands."""
+    """Adds an entry about the posts or subscriptions of `maker` to the audit log of each of these brands of the
+    account; None means all of its brands.
+    """
     for brand_id in BrandStore(connection).ids_of(account_id, brand_ids):
         AuditStore(connection).add(
             brand_id=brand_id,

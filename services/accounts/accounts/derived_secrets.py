@@ -22,8 +22,10 @@ _CODE_LENGTH = 32
 
 
 def live_token(config: AccountsConfig, operation_id: str | None, *, legacy: bool = False) -> str:
-    """Returns a live token: derived from the operation id, or random without one. `legacy`: with
-    LEGACY_TOKEN_PREFIX."""
+    """Returns an API token (no sandbox token): derived from the operation id, or random without one.
+
+    `legacy`: the token begins with LEGACY_TOKEN_PREFIX instead of the usual prefix.
+    """
     prefix = config.legacy_token_prefix if legacy else LIVE_PREFIX
     return make_token(prefix, _derive(config, "operation", operation_id) if operation_id else None)
 
@@ -75,8 +77,9 @@ def is_code(expected: str, given: str) -> bool:
 
 
 def pseudonym(config: AccountsConfig, kind: str, value: str) -> str:
-    """Returns the name under which attempts are counted: `kind` and a hash of `value`. `value` is an address, which
-    must not be stored.
+    """Returns the name of a counter of attempts: `kind` and a hash of `value`.
+
+    `value` is an e-mail or network address, which must not be stored.
     """
     return f"{kind}:{_derive(config, f'pseudonym-{kind}', value).hex()[:_CODE_LENGTH]}"
 

@@ -63,7 +63,7 @@ def limit(value: int) -> int:
 
 
 def name(field: str, value: str) -> str:
-    """Returns a required name without surrounding blanks."""
+    """Returns a required name without blanks at its ends."""
     return text(field, value.strip(), min_length=1, max_length=MAX_NAME_LENGTH)
 
 

@@ -61,7 +61,9 @@ class AppContext:
         return Pool(self.settings.video_steps)
 
     def provider(self, work: str) -> Provider:
-        """Returns the provider for this kind of work. Raises AI_NOT_CONFIGURED if the deployment has none."""
+        """Returns the provider for a kind of work (images, videos or captions). Raises AI_NOT_CONFIGURED if the
+        deployment has none.
+        """
         found = self.providers.find(work)
         if found is None:
             raise ApiError(AI_NOT_CONFIGURED)
@@ -69,7 +71,9 @@ class AppContext:
 
     @contextmanager
     def hold_claim(self, claim: Claim, deadline: float) -> Iterator[None]:
-        """Renews a claim on a job while the block runs, at most until the deadline (by `time.monotonic`)."""
+        """Has the worker loop renew a claim on a job while the block runs, at most until the deadline (by
+        `time.monotonic`).
+        """
         self._held_claims[claim] = deadline
         try:
             yield
@@ -77,12 +81,13 @@ class AppContext:
             self._held_claims.pop(claim, None)
 
     def claim_deadline(self, claim: Claim) -> float:
-        """Returns the time until which a held claim is renewed (by `time.monotonic`)."""
+        """Returns the time until which a held claim is renewed (by `time.monotonic`); infinity for a claim that is not
+        held.
+        """
         return self._held_claims.get(claim, math.inf)
 
     def claim_ends_at(self, claim: Claim) -> float:
-        """Returns the latest time at which a held claim can lapse (by `time.monotonic`). Results that are stored later
-        are rejected.
+        """Returns the latest time at which a held claim can lapse (by `time.monotonic`): writes after it are rejected.
         """
         return self.claim_deadline(claim) + self.settings.lease_seconds
 

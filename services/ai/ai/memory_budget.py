@@ -11,7 +11,7 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 class MemoryBudget:
     """Limits the memory that the calls of one process reserve: `total_bytes` for all accounts together.
 
-    One account gets at most half of it at a time, or a single reservation of any size.
+    One account may hold several reservations of at most half of it in all, or a single one of any size.
     """
 
     def __init__(self, total_bytes: int, *, wait_seconds: float) -> None:
@@ -23,7 +23,8 @@ class MemoryBudget:
 
     @contextmanager
     def reserve(self, account_id: str, size_bytes: int) -> Iterator[Callable[[int], None]]:
-        """Reserves `size_bytes` until the block ends, and yields a function that shrinks the reservation.
+        """Reserves `size_bytes` until the block ends. Yields a function that reduces the reservation to the number of
+        bytes that it is given.
 
         A request for more than the whole budget runs alone. Raises SERVICE_UNAVAILABLE: at once when the account has
         used up its share, and after a wait when the memory does not become free in time.

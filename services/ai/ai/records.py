@@ -24,7 +24,7 @@ class Claim(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A row of `jobs`; models.py explains the columns."""
+    """A job that makes an image, a video or a caption: a row of `jobs` (models.py explains the columns)."""
 
     id: str
     operation_id: str
@@ -125,7 +125,7 @@ class AutoRefillSettings(Record):
 
 
 class Refill(Record):
-    """One requested payment of auto-refill: a row of the table `refills`."""
+    """One automatic purchase of credits: a row of the table `refills`. It is stored before its payment is requested."""
 
     id: str
     account_id: str

@@ -16,7 +16,7 @@ _CHUNK_BYTES = 256 * 1024
 
 
 class StorageError(Exception):
-    """Raised when a file could not be stored or read."""
+    """Raised when the object storage could not store or return a file."""
 
 
 class Storage:

@@ -32,8 +32,8 @@ Calls = list[tuple[float, float]]
 
 
 class _ForPerson:
-    """Sends the calls of one request to the API with the person's browser and address, and notes how long each call
-    took.
+    """An HTTP client for the API calls of one browser request. It adds the browser's name and address to each call, and
+    notes when the call began and ended.
 
     The API names browser and address in its list of sessions, and limits sign-ins by address.
     """
@@ -54,12 +54,14 @@ class _ForPerson:
 
 
 def agent_of(sent: str) -> str:
-    """Returns a browser's User-Agent as a header can carry it: at most 200 ASCII characters."""
+    """Returns a browser's User-Agent in a form that an HTTP header can carry: at most 200 ASCII characters; `unknown`
+    if nothing is left.
+    """
     return sent.encode("ascii", "ignore").decode()[:200].strip() or "unknown"
 
 
 def seconds_of(calls: Calls) -> float:
-    """Returns for how many seconds at least one of the calls was running."""
+    """Returns the seconds during which at least one of these calls was running."""
     total = end = 0.0
     for begun_at, ended_at in sorted(calls):
         total += max(0.0, ended_at - max(begun_at, end))
@@ -78,8 +80,9 @@ class Api:
         self.slow_places = threading.BoundedSemaphore(max(1, config.threads // 2))
 
     def client(self, token: str, *, patient: bool = False) -> Posthaste:
-        """Returns a client of the API for the browser of the current request. `patient`: for calls that may take
-        long."""
+        """Returns a client of the API that calls it with this token, for the browser of the current request. `patient`:
+        waits longer for answers.
+        """
         address = request.remote_addr or ""
         headers = {"User-Agent": agent_of(request.user_agent.string)}
         if address and self._config.trusted_proxy_hops:
@@ -104,12 +107,16 @@ def _api() -> Api:
 
 
 def reader() -> Posthaste:
-    """Returns a client of the API for calls that read, while a person waits."""
+    """Returns a client of the API that acts for the person: on their own account or on the brand that they work on. It
+    waits for as long as a read takes.
+    """
     return _api().client(g.acting_token)
 
 
 def patient() -> Posthaste:
-    """Returns a client of the API for calls that may take two minutes."""
+    """Returns a client of the API that acts for the person, as `reader` does, and waits up to two minutes for an
+    answer.
+    """
     return _api().client(g.acting_token, patient=True)
 
 
@@ -123,7 +130,7 @@ def own(token: str = "") -> Posthaste:
 
 @contextmanager
 def slow_place() -> Iterator[bool]:
-    """Takes one of the slots for reads that wait for a platform. Yields False if all are taken.
+    """Takes one of the slots for reads that wait for a platform, until the block ends. Yields whether a slot was free.
 
     There are half as many slots as threads, so that the other screens stay quick while platforms are slow.
     """

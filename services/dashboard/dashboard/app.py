@@ -40,7 +40,7 @@ _BUSY_SECONDS = 5
 
 
 def create_app(config: Config) -> Flask:
-    """Creates the application of one process."""
+    """Creates the dashboard's Flask application, once per process."""
     app = Flask(__name__)
     app.config.update(MAX_CONTENT_LENGTH=config.max_body_bytes, MAX_FORM_MEMORY_SIZE=2**20)
     app.config.update(DASHBOARD=config)
@@ -93,7 +93,7 @@ def _add_words(app: Flask, config: Config) -> None:
 
 
 def _navigation() -> list[list[tuple[str, str]]]:
-    """Returns the screens that the person may open, in groups, each as endpoint and title."""
+    """Returns the screens that the person may open, in groups: (Flask endpoint, title) of each."""
     work = g.shared_work
     return [
         [
@@ -120,7 +120,9 @@ def _check_session() -> None:
 
 
 def _read_form(forms: BodyReader) -> AnyResponse | None:
-    """Reads the body, if its sender may send one. Returns the answer for a refused one."""
+    """Reads the body of the current request, if its sender may send one and the form came from our own page. Returns
+    None, or the answer that refuses the request.
+    """
     if is_large(request):
         if request.endpoint in _OPEN:
             raise RequestEntityTooLarge

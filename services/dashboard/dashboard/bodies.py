@@ -18,8 +18,9 @@ FORM_SECONDS, FILES_SECONDS = 15.0, 15 * 60.0
 
 
 class BodyReader:
-    """Limits how many bodies of one network are read at once. Forms take up to half of the threads, because a whole
-    office may share a network; files take up to a quarter."""
+    """Reads the bodies of requests, and limits how many of one network are read at once: forms take up to half of the
+    threads, because a whole office may share a network; files take up to a quarter.
+    """
 
     def __init__(
         self, threads: int, form_seconds: float = FORM_SECONDS, files_seconds: float = FILES_SECONDS
@@ -30,7 +31,7 @@ class BodyReader:
         self._lock = threading.Lock()
 
     def read(self, asked: Request) -> bool:
-        """Reads and parses the whole body of a request. Returns False, and reads nothing, if too many bodies of its
+        """Reads and parses the whole body of a request. Returns True; False, without reading, if too many bodies of its
         network are being read.
 
         Raises BadRequest for a body that did not arrive in time, and RequestEntityTooLarge for one that is too large.
@@ -55,13 +56,16 @@ class BodyReader:
 
 
 def is_large(asked: Request) -> bool:
-    """Whether a body is, or may be, larger than a form without files."""
+    """Whether the body of a request is longer than `LARGE_BYTES`, or its length is not known. Forms without files are
+    shorter.
+    """
     return asked.content_length is None or asked.content_length > LARGE_BYTES
 
 
 def _network(address: str | None) -> object:
-    """Returns a value that is equal for all addresses that a provider gives to one customer: an IPv4 address, or the
-    /64 of an IPv6 address."""
+    """Returns the network of an address, which a provider gives to one customer: the IPv4 address itself, or the /64 of
+    an IPv6 address. Equal for all addresses of a network.
+    """
     try:
         found = ip_address(address or "")
     except ValueError:

@@ -17,7 +17,7 @@ _MOST_FIGURES = 8
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a bar in a chart: a rectangle of one kind."""
+    """A rectangle in a bar chart: the part of one bar that stands for one kind."""
 
     kind: str
     x: float
@@ -28,7 +28,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Chart:
-    """The shapes and texts of a bar chart. A label is (x, text), a line of the scale is (y, text)."""
+    """The shapes and texts of a bar chart. A label below a bar is (x, text); a line of the scale is (y, text)."""
 
     parts: list[Part]
     labels: list[tuple[float, str]]
@@ -40,9 +40,10 @@ class Chart:
 
 
 def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[str]) -> Chart:
-    """Draws one bar per day. `values` has the count of each kind for each day, the lowest part of the bar first.
+    """Returns a chart with one bar per day.
 
-    `told` has the text for each day that appears when a pointer rests on its bar.
+    `values`: for each day kind → count, the lowest part of the bar first. `told`: for each day the text that appears
+    when a pointer rests on its bar.
     """
     top = nice_top(max((sum(one.values()) for one in values), default=0))
     step = (WIDTH - _LEFT - _RIGHT) / max(len(days), 1)
@@ -66,7 +67,7 @@ def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[s
 
 
 def nice_top(most: int) -> int:
-    """Returns the figure at the top of the scale: 2, 4, 10, 20, 40 or 100 and so on, at least `most`."""
+    """Returns the round figure at the top of the scale, at least `most`: 2, 4, 10, 20, 40, 100 and so on."""
     size = 1
     while True:
         for factor in (2, 4, 10):

@@ -37,7 +37,7 @@ _OWNERS = ("manage:account", "manage:brands", "manage:tokens")
 
 @dataclass(frozen=True)
 class SharedWork:
-    """A person's work on somebody else's brand, as it is stored in a cookie.
+    """That a person works on somebody else's brand: the content of a cookie.
 
     Only the token gives access: the API checks each call. The other fields only decide what the screens offer.
     """
@@ -50,8 +50,9 @@ class SharedWork:
     scopes: list[str]
 
     def may(self, scope: str) -> bool:
-        """Whether the person's role on the brand permits this scope. Only an owner manages the account, whatever the
-        scopes are."""
+        """Whether the person's role on the brand permits this scope. Never true for scopes that manage the account,
+        which only an owner has.
+        """
         return scope not in _OWNERS and (scope in self.scopes or "*" in self.scopes)
 
     def packed(self) -> str:
@@ -111,29 +112,29 @@ def _sendable(token: str) -> str:
 
 
 def form_token(form_key: str, session_token: str) -> str:
-    """Returns the token that proves that a form comes from this browser and this sign-in."""
+    """Returns the token that each form carries: it proves that the form comes from this browser and this sign-in."""
     return hmac.new(form_key.encode(), session_token.encode(), hashlib.sha256).hexdigest()
 
 
 def linking_proof(form_key: str, session_id: str) -> str:
-    """Returns the proof that the linking session with this id was begun in the browser that has this key."""
+    """Returns the proof that the link session with this id was begun in the browser that has this key."""
     return hmac.new(form_key.encode(), f"linking {session_id}".encode(), hashlib.sha256).hexdigest()
 
 
 def begin_linking(response: Response, session_id: str, is_https: bool) -> None:
-    """Binds a linking session, which the current request has begun, to this browser."""
+    """Notes in a cookie of `response` that the current request has begun this link session in this browser."""
     begun = [*_linkings(is_https), linking_proof(g.form_key, session_id)][-_MOST_LINKINGS:]
     set_cookie(response, "linking", ".".join(begun), is_https, _LINKING_SECONDS)
 
 
 def is_linking_of_this_browser(session_id: str, is_https: bool) -> bool:
-    """Whether this browser has begun the linking session."""
+    """Whether the link session was begun in this browser, by its cookie."""
     proof = linking_proof(g.form_key, session_id)
     return any(hmac.compare_digest(it.encode(), proof.encode()) for it in _linkings(is_https))
 
 
 def _linkings(is_https: bool) -> list[str]:
-    """Returns the proofs of the linking sessions that this browser has begun, oldest first."""
+    """Returns the proofs of the link sessions that were begun in this browser, oldest first."""
     kept = request.cookies.get(name_of("linking", is_https), "").split(".")
     return [it for it in kept if len(it) == _PROOF_CHARACTERS][-_MOST_LINKINGS:]
 

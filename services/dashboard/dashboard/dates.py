@@ -19,7 +19,7 @@ _DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class Dates:
-    """Writes dates and times in a person's time zone and language, which are known on this machine."""
+    """A person's time zone and language, in which dates are written. This machine knows both."""
 
     zone: str = "UTC"
     language: str = languages.DEFAULT
@@ -34,7 +34,7 @@ class Dates:
 
     @classmethod
     def read(cls, packed: str) -> "Dates":
-        """Parses the content of the cookie."""
+        """Parses the content of the cookie that holds the zone and the language."""
         zone, _, language = packed.partition("|")
         return cls.of(zone, language)
 
@@ -43,14 +43,14 @@ class Dates:
 
 
 def remember(zone: str | None, language: str | None) -> None:
-    """Shows dates in this zone and language from now on, including in the current answer."""
+    """Stores zone and language in the cookie, and writes dates in them from now on, including in the current answer."""
     chosen = Dates.of(zone, language)
     g.has_new_dates = chosen != g.dates
     g.dates = chosen
 
 
 def attach(app: Flask) -> None:
-    """Gives the templates the functions with which they write dates."""
+    """Adds to the templates of the application the functions that write dates."""
     app.jinja_env.filters.update(
         shown=shown, mine=mine, my_time=my_time, tagged=tagged, exactly=exactly,
         clock=clock, ago=ago,
@@ -89,7 +89,8 @@ class InCalendar(NamedTuple):
 
 
 def in_calendar(at: datetime, zone: str, brand_zone: str) -> InCalendar:
-    """Returns a time as an entry of a calendar in `zone` shows it."""
+    """Returns how an entry of a calendar in `zone` shows a time. `brand_zone`: the zone of the brand whose post it is.
+    """
     mine: Dates = g.dates
     local = brands = at.astimezone(times.zone_of(zone))
     there = ""
@@ -114,15 +115,17 @@ def in_calendar(at: datetime, zone: str, brand_zone: str) -> InCalendar:
 
 
 def clock_or_day(at: datetime, zone: str) -> str:
-    """Returns a time in the person's zone as text: the time of day alone, or with its day if `zone` has another day
-    then."""
+    """Returns a time in the person's zone as text: only the time of day, or also the day if it is another day in `zone`
+    at that time.
+    """
     mine: Dates = g.dates
     here, there = at.astimezone(times.zone_of(mine.zone)), at.astimezone(times.zone_of(zone))
     return languages.clock(here, mine.language) if here.date() == there.date() else shown(at, mine.zone)
 
 
 def day_name(text: str) -> str:
-    """Returns a day of the API (`2026-11-27`) as charts write it, in the person's language."""
+    """Returns a day as charts write it, in the person's language. `text`: the day as the API writes it, `2026-11-27`.
+    """
     return languages.short_day(date.fromisoformat(text), g.dates.language)
 
 

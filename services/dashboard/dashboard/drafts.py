@@ -1,4 +1,4 @@
-"""A post as a person writes it: the content of the composer's form, and the API call that is made from it. Pure."""
+"""A post that a person is writing: the content of the form for a post, and the API call that is made from it. Pure."""
 
 import secrets
 from dataclasses import dataclass, field, replace
@@ -78,15 +78,18 @@ class Draft:
         return times.read(self.date, self.time, self.zone) if self.is_later else None
 
     def time_of(self) -> datetime | None:
-        """Returns the time at which the post is to be published. None means now, or that the chosen time does not
-        exist."""
+        """Returns the time at which the post is to be published, as `at` does. None means now, or that the chosen time
+        does not exist or exists twice.
+        """
         try:
             return self.at()
         except times.TimeRefused:
             return None
 
     def problem(self) -> str:
-        """Returns what the person must still fill in or correct before the API is asked; empty if nothing."""
+        """Returns a sentence about what the person must still fill in or correct before the API is called; empty if
+        there is nothing.
+        """
         if not self.page_ids:
             return "Choose at least one page."
         if len(self.page_ids) > MOST_PAGES:
@@ -98,7 +101,7 @@ class Draft:
         return ""
 
     def overrides(self) -> list[PageOverride]:
-        """Returns the pages that have their own text, as the parameter `overrides` of the API."""
+        """Returns page and text of each page that has its own text, as the API's parameter `overrides`."""
         return [
             {"page_id": page, "message": self.own_texts[page]}
             for page in self.page_ids

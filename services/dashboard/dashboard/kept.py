@@ -1,4 +1,4 @@
-"""Keeps what a session has just read from the API for its next screens.
+"""Keeps what a session has just read from the API in memory, for its next screens.
 
 Plans permit as few as ten API calls in a minute. Keep only what most screens need. A screen must always make another
 call as well, because that call notices when the session has ended. Requests of one session that need a value at the
@@ -29,9 +29,11 @@ _lock = threading.Lock()
 
 
 def kept(name: str, seconds: float, read: Callable[[], T]) -> Callable[[], T]:
-    """Returns a function that returns a value of the present session, read with `read` now or at most `seconds` ago.
+    """Returns a function without parameters that returns a value of the present session. It calls `read` only if the
+    value was read more than `seconds` ago.
 
-    The function may run in any thread. It raises what `read` raises, in all threads that waited for the same call.
+    The function may run in any thread. Threads that need the value at the same time share one call of `read`, and its
+    error.
     """
     key, calls = (_session(), name), g.get("api_calls", [])
 
@@ -54,7 +56,9 @@ def kept(name: str, seconds: float, read: Callable[[], T]) -> Callable[[], T]:
 
 
 def _read(key: Key, mine: Future[T], read: Callable[[], T]) -> T:
-    """Reads a value, keeps it and gives it to those who wait for it. It is not kept if it was forgotten meanwhile."""
+    """Calls `read`, keeps the value and gives it to the threads that wait for `mine`. The value is not kept if `forget`
+    was called meanwhile.
+    """
     try:
         value = read()
     except BaseException as error:
@@ -79,7 +83,7 @@ def kept_for(name: str, seconds: float) -> Any | None:
 
 
 def keep(name: str, value: object) -> None:
-    """Keeps a value of the present session that a screen has just read anyway."""
+    """Keeps a value of the present session that the current request has read anyway."""
     _put((_session(), name), value)
 
 

@@ -1,4 +1,4 @@
-"""Writes dates and times of day in the languages of the world (Unicode CLDR, by Babel). Pure."""
+"""Writes dates and times of day in many languages (Unicode CLDR, by Babel). Pure."""
 
 import re
 from datetime import date, datetime, time, timedelta
@@ -23,7 +23,7 @@ DEFAULT = "en-GB"
 
 
 def closest(tag: str) -> str:
-    """Returns the language of our list that fits a language tag best: `de` for `de-AT`, English for an unknown one."""
+    """Returns the language of our list that fits a BCP 47 tag best: `de` for `de-AT`. English if none fits."""
     parts = tag.split("-")
     while parts:
         if (shorter := "-".join(parts)) in LANGUAGES:
@@ -34,7 +34,7 @@ def closest(tag: str) -> str:
 
 
 def moment(local: datetime, language: str, *, has_year: bool = True) -> str:
-    """Writes day of the week, date and time of day: `Fri, 27 Nov 2026, 09:00`, or without the year."""
+    """Returns day of the week, date and time of day as text: `Fri, 27 Nov 2026, 09:00`, or without the year."""
     before, between, after, day_is_first = _order(language)
     written = weekday_day_and_year if has_year else weekday_and_day
     day = written(local.date(), language)
@@ -43,39 +43,39 @@ def moment(local: datetime, language: str, *, has_year: bool = True) -> str:
 
 
 def clock(local: datetime, language: str) -> str:
-    """Writes the time of day: `09:00`, or `9:00 AM` where that is usual."""
+    """Returns the time of day as text: `09:00`, or `9:00 AM` where that is usual."""
     return _clock(local.hour, local.minute, language)
 
 
 def short_day(day: date, language: str) -> str:
-    """Writes a day without its year: `27 Nov`."""
+    """Returns a day as text, without its year: `27 Nov`."""
     return format_skeleton("MMMd", day, locale=_locale(language))
 
 
 @lru_cache(4_096)
 def weekday_and_day(day: date, language: str) -> str:
-    """Writes a day with its weekday, without its year: `Fri, 27 Nov`."""
+    """Returns a day as text, with its weekday and without its year: `Fri, 27 Nov`."""
     return format_skeleton("MMMEd", day, locale=_locale(language))
 
 
 def full_day(day: date, language: str) -> str:
-    """Writes a day in full: `Friday, 27 November 2026`."""
+    """Returns a day as text, in full: `Friday, 27 November 2026`."""
     return format_date(day, "full", locale=_locale(language))
 
 
 @lru_cache(4_096)
 def weekday_day_and_year(day: date, language: str) -> str:
-    """Writes a day with its weekday and year: `Fri, 27 Nov 2026`."""
+    """Returns a day as text, with its weekday and year: `Fri, 27 Nov 2026`."""
     return format_skeleton("yMMMEd", day, locale=_locale(language))
 
 
 def month(day: date, language: str) -> str:
-    """Writes a month with its year: `November 2026`."""
+    """Returns the month of a day as text, with its year: `November 2026`."""
     return format_skeleton("yMMMM", day, locale=_locale(language))
 
 
 def days(first: date, last: date, language: str) -> str:
-    """Writes a range of days: `30 Nov – 6 Dec 2026`."""
+    """Returns a range of days as text: `30 Nov – 6 Dec 2026`."""
     text = format_interval(first, last, "yMMMd", locale=_locale(language))
     # CLDR puts thin spaces around the dash; between two bare numbers none is usual: 23–29 Nov 2026.
     return re.sub(r"\s–\s", "–", text) if first.month == last.month else text
@@ -88,13 +88,13 @@ def weekdays(language: str) -> list[str]:
 
 
 def weekday_and_number(day: date, language: str) -> str:
-    """Writes a weekday with the number of the day: `Fri 27`."""
+    """Returns the weekday and the number of a day as text: `Fri 27`."""
     return format_skeleton("Ed", day, locale=_locale(language))
 
 
 @lru_cache(4_096)
 def ago(minutes: int, language: str) -> str:
-    """Writes how long ago something was: `12 minutes ago`."""
+    """Returns as text how long ago something was: `12 minutes ago`."""
     return format_timedelta(timedelta(minutes=-minutes), add_direction=True, locale=_locale(language))
 
 
@@ -105,9 +105,8 @@ def _locale(language: str) -> Locale:
 
 @lru_cache(len(LANGUAGES))
 def _order(language: str) -> tuple[str, str, str, bool]:
-    """Returns how a language joins date and time of day.
-
-    These are the text before, between and after them, and whether the date comes first.
+    """Returns how a language joins date and time of day: the text before, between and after them, and whether the date
+    comes first.
     """
     joined = str(_locale(language).datetime_formats["medium"]).replace("'", "")
     first, second = ("{1}", "{0}") if joined.index("{1}") < joined.index("{0}") else ("{0}", "{1}")

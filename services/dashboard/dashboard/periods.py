@@ -24,8 +24,11 @@ class Period:
     def read(
         cls, view: str, text: str, zone: str, now: datetime, language: str = languages.DEFAULT
     ) -> "Period":
-        """Parses the address of a period: a day (`2026-12-08`) or a month (`2026-12`). Returns the present period for
-        anything else, and for years more than 20 away."""
+        """Returns the period that an address of the calendar names: `text` is a day (`2026-12-08`) or a month
+        (`2026-12`).
+
+        Returns the present period for any other text, and for years more than 20 away.
+        """
         today = now.astimezone(times.zone_of(zone)).date()
         day = _day(text) or _day(f"{text}-01") or today
         if not today.year - 20 <= day.year <= today.year + 20:
@@ -56,7 +59,7 @@ class Period:
         return replace(self, day=date(count // 12, count % 12 + 1, 1))
 
     def has(self, day: date) -> bool:
-        """Whether a day belongs to the period. (The weeks of a month contain days of other months too.)"""
+        """Whether a day belongs to the period itself: the weeks of a month also contain days of other months."""
         return not self.is_monthly or day.month == self.day.month
 
     @property
@@ -70,7 +73,7 @@ class Period:
         return [first + it * _DAY for it in range((last - first).days + 1)]
 
     def gaps(self, taken: Collection[date]) -> dict[date, date]:
-        """Returns the runs of days that are not in `taken`: the first day of each, with its last one."""
+        """Returns the longest runs of shown days that are not in `taken`: first day of each → its last day."""
         found: dict[date, date] = {}
         first = None
         for day in self.days:
@@ -81,14 +84,15 @@ class Period:
 
     @property
     def bounds(self) -> tuple[datetime, datetime]:
-        """Returns when the first shown day begins, and when the last one ends."""
+        """Returns the time at which the first shown day begins, and that at which the last one ends, in UTC."""
         days = self.days
         return self._begin_of(days[0]), self._begin_of(days[-1] + _DAY)
 
     def span(self, first: str, last: str) -> tuple[datetime, datetime]:
-        """Returns when the day `first` begins and when the day `last` ends, both limited to the period.
+        """Returns the time at which the day `first` begins and that at which the day `last` ends, both limited to the
+        period.
 
-        If one of the days is missing, the bound of the period takes its place.
+        For a text that is not a day, the beginning or end of the period takes its place.
         """
         begin, end = self.bounds
         if (day := _day(first)) is not None:

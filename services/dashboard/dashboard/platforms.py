@@ -46,7 +46,9 @@ _kept: tuple[float, Platforms] = (0.0, {})
 
 
 def recent_platforms(client: Posthaste) -> Callable[[], Platforms]:
-    """Returns a function that returns the rules of each platform by its code. They are at most ten minutes old."""
+    """Returns a function that returns platform code → what the platform accepts. It reads the API's description at most
+    every ten minutes.
+    """
 
     def find() -> Platforms:
         global _kept

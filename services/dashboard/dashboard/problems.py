@@ -35,7 +35,12 @@ _NOT_KEPT = ("form_token", "password", "current_password", "new_password", "code
 
 
 def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
-    """Returns the answer that shows a problem: a whole web page, or a part of one if htmx asked for a part."""
+    """Returns the answer that shows a problem of this kind: a whole web page, or a part of one if htmx asked for a
+    part.
+
+    If a new attempt to read makes sense soon, the page makes it by itself. After a change that failed for a passing
+    reason, it shows what was typed.
+    """
     seconds = _seconds(kind, error)
     is_read = request.method in ("GET", "HEAD") or request.endpoint in _READING
     if is_read and request.headers.get("HX-Request-Type") == "full":
@@ -56,7 +61,7 @@ def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
 
 
 def attach(app: Flask, config: Config) -> None:
-    """Adds the functions that turn errors into answers to the application."""
+    """Registers the application's error handlers, which answer each kind of error with a page."""
 
     @app.errorhandler(AuthenticationError)
     def signed_out(error: AuthenticationError) -> AnyResponse:
@@ -111,7 +116,8 @@ def attach(app: Flask, config: Config) -> None:
 
 
 def to_another_page(target: str) -> AnyResponse:
-    """Returns the answer that makes a signed-out browser open another page, whether it asked for a page or for a part.
+    """Returns the answer that makes the browser of a signed-out person open the page `target`, whether it asked for a
+    page or for a part.
 
     A script that uploads files gets the reason in words, because its page has a draft.
     """
@@ -123,8 +129,9 @@ def to_another_page(target: str) -> AnyResponse:
 
 
 def place() -> str | None:
-    """Returns the address of the screen that the person sees, for the way back after signing in. None if it is not
-    known."""
+    """Returns path and query of the screen that the person sees, for the way back after signing in. None if they are
+    not known.
+    """
     if request.method == "GET" and "HX-Request" not in request.headers:
         return request.full_path.rstrip("?")
     seen = urlsplit(request.headers.get("HX-Current-URL") or request.referrer or "")
@@ -132,7 +139,7 @@ def place() -> str | None:
 
 
 def _seconds(kind: str, error: ApiError | None) -> int:
-    """Returns after how many seconds a new attempt is worthwhile. 0 means not soon."""
+    """Returns after how many seconds the page should try again by itself; 0: not at all."""
     if kind == "down":
         return _AGAIN_SECONDS
     wait = error.retry_after_seconds if kind == "limit" and error is not None else None
@@ -140,5 +147,5 @@ def _seconds(kind: str, error: ApiError | None) -> int:
 
 
 def _typed() -> MultiDict[str, Any]:
-    """Returns the fields of the form that was sent, except secrets."""
+    """Returns the fields of the submitted form, without secrets, so that the page can show them again."""
     return MultiDict([it for it in request.form.items(multi=True) if it[0] not in _NOT_KEPT])

@@ -56,8 +56,9 @@ class Setting:
 
 
 def input_id(field: str | None) -> str:
-    """Returns the id of a setting's input, from the API's name of the setting or of a part of it, such as
-    `youtube_settings.tags[0]`."""
+    """Returns the HTML id of a setting's input. `field`: the setting as the API names it, or a part of it, such as
+    `youtube_settings.tags[0]`.
+    """
     name, _, setting = (field or "").partition("[")[0].partition(".")
     return f"{_PREFIX}-{name}-{setting.partition('.')[0]}"
 
@@ -96,7 +97,9 @@ def _setting(field: str, name: str, schema: Mapping[str, Any]) -> Setting | None
 
 
 def chosen(settings: Iterable[Setting], form: Form) -> dict[str, Any]:
-    """Returns the values in the form that differ from the defaults, by the names of the API."""
+    """Returns the values in the form that are not empty and differ from the defaults, by the API's names of the
+    settings.
+    """
     values = {it.name: it.read(form) for it in settings if it.input_name in form}
     defaults = {it.name: it.default for it in settings}
     return {
@@ -114,7 +117,9 @@ def raw(form: Form) -> Form:
 
 
 def raw_of(field: str, record: Any) -> Form:
-    """Returns the settings of an existing post as fields of the composer's form."""
+    """Returns the settings `record` of an existing post as fields of the form. `field`: their field in the post, such
+    as `x_settings`.
+    """
     kept: Form = MultiDict()
     for one in fields(record) if record is not None else ():
         value = getattr(record, one.name)

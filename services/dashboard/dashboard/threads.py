@@ -41,7 +41,7 @@ def threads(comments: Iterable[Comment], account_id: str) -> list[Thread]:
 
 
 def _first(comment: Comment, by_id: dict[str, Comment]) -> Comment:
-    """Returns the first comment of the conversation that has this comment, as far as the platform lists it."""
+    """Returns the comment with which this comment's conversation begins, as far as the platform lists it."""
     seen = {comment.id}
     while comment.parent_id in by_id and comment.parent_id not in seen:
         comment = by_id[comment.parent_id]

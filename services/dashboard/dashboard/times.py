@@ -29,8 +29,9 @@ def zones() -> tuple[str, ...]:
 def shown(
     at: datetime, zone: str, language: str = languages.DEFAULT, *, present_year: int | None = None
 ) -> str:
-    """Writes a time without the name of its zone: `Fri, 27 Nov 2026, 09:00`. Leaves the year out if it is
-    `present_year`."""
+    """Returns a time as text, without the name of its zone: `Fri, 27 Nov 2026, 09:00`. Leaves the year out if it is
+    `present_year`.
+    """
     local = at.astimezone(zone_of(zone))
     return languages.moment(local, language, has_year=local.year != present_year)
 
@@ -46,8 +47,8 @@ def offset(at: datetime, zone: str) -> str:
 
 
 def read(date: str, time: str, zone: str) -> datetime:
-    """Returns the time that a person chose in a form, given as date, time of day and zone. Raises TimeRefused if there
-    is no such time, or there are two.
+    """Returns the time that a person chose in a form, in UTC. Raises TimeRefused if there is no such time in the zone,
+    or there are two.
     """
     try:
         local = datetime.fromisoformat(f"{date}T{time}")

@@ -249,7 +249,7 @@ def outcome(code: str, platform: str) -> str:
 
 
 def audited(entry: AuditEntry, page_name: Callable[[str], str]) -> Markup:
-    """Returns what an entry of the audit log tells, as the rest of a sentence that begins with the actor."""
+    """Returns what an entry of the audit log says, as the rest of a sentence that begins with the actor."""
     told = entry.details
     token = Markup("“<bdi>{}</bdi>”").format(told.get("name") or "without a name")
     if told.get("issued_by") != entry.actor_id and entry.subject_email:
@@ -266,8 +266,8 @@ def audited(entry: AuditEntry, page_name: Callable[[str], str]) -> Markup:
 
 
 def cause(entry: AuditEntry) -> str:
-    """Returns from an entry of the audit log the reason of the action, or what the action left as it was; empty if the
-    entry has neither.
+    """Returns the reason of the action in an entry of the audit log, or what the action did not change; empty if the
+    entry tells neither.
     """
     if entry.details.get("kept"):
         return "Scheduled posts and webhooks stay as they were."
@@ -278,8 +278,7 @@ def cause(entry: AuditEntry) -> str:
 
 
 def cut(text: str, platform: str) -> tuple[str, str]:
-    """Returns roughly the part of a post's text that a platform shows at once, and the rest, which the platform
-    folds."""
+    """Splits a post's text into the part that the platform shows at once, roughly, and the rest, which it folds."""
     most = _SHOWN_AT_ONCE.get(platform, len(text))
     if len(text) <= most:
         return text, ""
@@ -331,12 +330,14 @@ def fields_of(error: ApiError) -> list[FieldError]:
 
 
 def said(error: ApiError) -> str:
-    """Returns the messages of an error as one paragraph."""
+    """Returns all messages of an error as one paragraph of plain words."""
     return " ".join(plainly(it.field, it.message) for it in fields_of(error))
 
 
 def plainly(field: str | None, message: str) -> str:
-    """Returns a message of the API in words for people: without the field's name, and with a wrong type explained."""
+    """Returns a message of the API in plain words: without the field's name at its beginning, and with a wrong type
+    explained.
+    """
     text = message.removeprefix(f"{field}: ")
     for misfit, words in _MISFITS:
         if found := re.fullmatch(misfit, text):

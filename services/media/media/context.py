@@ -82,8 +82,8 @@ class AppContext:
 
 
 def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
-    """Returns the file if the caller may see it (decisions "Who sees and pays what"). Otherwise raises NOT_FOUND (with
-    `field`).
+    """Returns the file if it belongs to the caller's account and, for a token that is limited to brands, to no other
+    brands. Otherwise raises NOT_FOUND (with `field`).
     """
     if row is None or not reaches(caller, row):
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))

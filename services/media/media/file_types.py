@@ -73,8 +73,9 @@ def ending_of(declared: str, ending: str) -> str:
 
 
 def true_type(declared: str, head: bytes) -> str:
-    """Returns the type of a file that begins with `head`. Raises INVALID_FILE_CONTENT when the type is not accepted,
-    or is not the declared one (spec "Upload rules")."""
+    """Returns the type of a file that begins with `head`. Raises INVALID_FILE_CONTENT when this type is not accepted,
+    or is not the type `declared` by the client (spec "Upload rules").
+    """
     found = _detect(head)
     if found is None:
         raise ApiError(

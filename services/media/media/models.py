@@ -55,7 +55,9 @@ class Stored(Record):
 
 
 class Upload(Stored):
-    """Reserved storage while bytes arrive. The row ends as media or as a removal."""
+    """Storage that is reserved while bytes arrive. The row ends when the upload becomes a file, or when its objects are
+    listed in `removals`.
+    """
 
     #: The storage's id of a multipart upload.
     parts_id: str | None
@@ -67,8 +69,11 @@ class Upload(Stored):
     replaced_bytes: int | None
 
     def arrived(self, size_bytes: int | None, announced_bytes: int) -> bool:
-        """Whether the stored object has the announced size, or the size of the file that an earlier inspection put in
-        its place."""
+        """Whether the stored object is complete: it has the announced size, not above the reserved one, or the size of
+        the file that an earlier inspection put in its place.
+
+        `size_bytes`: the object's size, None if there is no object.
+        """
         if size_bytes is None:
             return False
         return size_bytes == self.replaced_bytes or size_bytes == announced_bytes <= self.size_bytes
@@ -160,7 +165,7 @@ class Post(Record):
 
 
 class Deletion(Record):
-    """What a client's operation deleted, for repeated calls."""
+    """The file that a client's operation deleted, so that a repeated call gets the same answer."""
 
     operation_id: str
     account_id: str
@@ -180,7 +185,7 @@ class Removal(Record):
 
 
 class Chore(Record):
-    """Periodic work that only one replica does at a time."""
+    """A task that one replica at a time runs periodically: when it is due, and where it continues."""
 
     name: str
     due_at: datetime

@@ -59,7 +59,7 @@ def rendition_slug(of: str, extension: str) -> str:
 
 
 def jpeg_slug(of: str) -> str:
-    """Returns the name of the JPEG copy that an earlier release has made of the image `of`."""
+    """Returns the name of the JPEG copy that the release before renditions made of the image `of`."""
     own = PurePosixPath(of)
     return own.stem + (".jpeg" if own.suffix == ".jpg" else ".jpg")
 

@@ -1,4 +1,4 @@
-"""Admission: decides whether API requests may run, and takes the month units of webhook deliveries.
+"""Admission: decides whether API requests may run, and charges units for webhook deliveries.
 
 Locks the counter rows of all requests of a call, decides in Python by the pure rule and writes the changes: two round
 trips per call. The row locks make the counts exact over any number of callers and replicas. If another transaction
@@ -29,7 +29,7 @@ PATIENCE_SECONDS = 1.0
 
 
 class Admissions:
-    """Decides the admissions that the gateway and webhooks ask for."""
+    """Decides whether the requests and units that the gateway and webhooks ask for are within the limits."""
 
     def __init__(self, database: Database, config: QuotaConfig) -> None:
         self._database = database
@@ -38,11 +38,12 @@ class Admissions:
     def admit_all(
         self, arrivals: Iterable[Arrival], *, may_defer: bool = False
     ) -> tuple[Admitted | None, ...]:
-        """Admits the requests of one call in order, or names the limit that each one hit.
+        """Decides in order about the requests of one call. Returns for each whether it is admitted or which limit
+        refuses it.
 
-        `may_defer`: requests whose account is locked get None instead of an error. Raises ApiError VALIDATION_ERROR
-        for an unknown meter, and SERVICE_UNAVAILABLE when the database is away or, without `may_defer`, an account
-        stays locked.
+        `may_defer`: requests whose account's row another transaction has locked get None instead of an error. Raises
+        ApiError VALIDATION_ERROR for an unknown meter, and SERVICE_UNAVAILABLE when the database is away or, without
+        `may_defer`, a row stays locked.
         """
         demands = [demand_of(one.caller, one.meter) for one in arrivals]
         decisions = self._decide_together(demands, may_defer=may_defer)
@@ -63,10 +64,13 @@ class Admissions:
     def charge_units(
         self, requests: Iterable[ChargeUnit], *, may_defer: bool = False
     ) -> tuple[bool | None, ...]:
-        """Takes one month unit for each request. The requests come from other services, not from the API.
+        """Charges one unit of a monthly counter for each request. The requests come from other services, not from the
+        API.
 
-        Returns for each whether it got its unit. An operation never takes a second one. `may_defer` and errors are
-        those of `admit_all`.
+        Returns for each whether it got its unit. An operation never uses a second one. `may_defer`: units whose
+        account's row another transaction has locked get None instead of an error. Raises ApiError VALIDATION_ERROR for
+        an unknown bucket, and SERVICE_UNAVAILABLE when the database is away or, without `may_defer`, a row stays
+        locked.
         """
         demands = [_demand_of_unit(request) for request in requests]
         decisions = self._decide_together(demands, may_defer=may_defer)
@@ -96,8 +100,9 @@ class Admissions:
                 Store(connection).add(subjects, wait_seconds=wait_seconds)
 
     def _decide_free(self, demands: list[Demand]) -> list[Decision | None]:
-        """Decides the demands of accounts whose rows no other transaction has locked or is adding. Any other demand
-        gets None."""
+        """Decides the demands of accounts whose counter rows no other transaction has locked or is adding. Returns a
+        decision for each of the demands, in order; None for those of other accounts.
+        """
         subjects = {demand.subject for demand in demands}
         self._add_free(subjects)
         with self._database.transaction() as connection:
@@ -109,7 +114,8 @@ class Admissions:
         return [next(decisions, None) if demand.subject in free else None for demand in demands]
 
     def _add_free(self, subjects: set[str]) -> None:
-        """Adds the missing counter rows, except those that another transaction is adding."""
+        """Adds the counter rows that are missing for these subjects, except those that another transaction is adding.
+        """
         with self._database.reading() as connection:
             store = Store(connection)
             try:
@@ -148,7 +154,7 @@ def _decide(store: Store, locked: Locked, demands: list[Demand]) -> list[Decisio
 
 
 def _warn(store: Store, decided: Iterable[tuple[Demand, Decision]]) -> None:
-    """Stages a warning for each account that reached 80 % of a limit."""
+    """Stages a warning for each account whose use has just reached 80 % of a monthly limit."""
     for demand, decision in decided:
         if not decision.warns:
             continue

@@ -1,6 +1,6 @@
-"""Decides which try of an operation has a month unit, if any. Pure.
+"""Decides which try of an operation holds a unit of a monthly counter, if any. Pure.
 
-An operation has a unit if and only if the last charged try has not been refunded. So charges and refunds of one
+An operation holds a unit if and only if its last charged try has not been refunded. So charges and refunds of one
 operation may arrive late, twice and in any order.
 """
 
@@ -10,8 +10,9 @@ from contracts.record import Record
 
 
 class UnitCharge(Record):
-    """The month unit of one operation. Its row is created by the first charge, or by a refund that arrives before
-    it."""
+    """The unit of a monthly counter that one operation uses. The row is added by the first charge, or by a refund that
+    arrives before it.
+    """
 
     operation_id: str
     account_id: str
@@ -44,7 +45,7 @@ class UnitCharge(Record):
         return self
 
     def returned(self, to_try: int) -> "UnitCharge":
-        """Returns the state after a refund: the tries up to `to_try` are known to have had no effect."""
+        """Returns the state after a refund: the tries up to `to_try` have had no effect, and hold no unit any more."""
         if to_try <= self.returned_to_try:
             return self
         return msgspec.structs.replace(self, returned_to_try=to_try)

@@ -1,4 +1,5 @@
-"""The rule of admission: allows or refuses requests and units by an account's or sandbox token's counters (pure).
+"""The rule of admission: decides by the counters of an account or sandbox token whether a request or unit is within the
+limits (pure).
 
 A batch gets the same decisions as its demands would get one after another. A refused demand changes nothing.
 """
@@ -53,7 +54,7 @@ _ALSO_COUNTS: dict[str, tuple[str, ...]] = {
 
 
 class Demand(Record):
-    """One API request or unit that needs a decision, with the limits that apply to it."""
+    """What one API request, or one unit for other work, uses of the counters, and the limits that apply to it."""
 
     #: The account or sandbox token whose counters apply.
     subject: str
@@ -91,7 +92,9 @@ class Counters(Record):
 
 
 class Decision(Record):
-    """Whether one demand is allowed, or the error that refuses it, and the counters and charge afterwards."""
+    """Whether one demand is allowed, or the error that refuses it, with the subject's counters and the operation's
+    charge afterwards.
+    """
 
     #: The counters after the decision.
     counters: Counters
@@ -106,7 +109,8 @@ class Decision(Record):
 
 
 def demand_of(caller: Caller, meter: str) -> Demand:
-    """Turns an API request into a demand. A sandbox token has its own counters and no month (spec "Authentication" 7).
+    """Returns what an API request uses of the counters. A sandbox token has its own counters, without a monthly one
+    (spec "Authentication" 7).
 
     Raises ApiError VALIDATION_ERROR for an unknown meter.
     """
@@ -124,7 +128,8 @@ def demand_of(caller: Caller, meter: str) -> Demand:
 
 
 def roll(counters: Counters, now: datetime) -> Counters:
-    """Returns the counters as of now: past windows restart at zero."""
+    """Returns the counters as they are at `now`: those of a minute, day or month that has passed begin again at zero.
+    """
     changes: dict[str, object] = {}
     if counters.minute_at != (minute := windows.minute_of(now)):
         changes.update(minute_at=minute, minute_count=0)
@@ -137,10 +142,10 @@ def roll(counters: Counters, now: datetime) -> Counters:
 
 
 def decide(before: Counters, demand: Demand, charge: UnitCharge | None, now: datetime) -> Decision:
-    """Decides whether a request may run, and returns the account's counters afterwards.
+    """Decides whether a demand is allowed, and returns the counters afterwards.
 
-    `demand`: what the request uses. `charge`: the unit that the request's operation has taken so far; None without an
-    operation.
+    `before`: the counters of the account or sandbox token. `charge`: the unit that the demand's operation holds so far;
+    None without an operation.
     """
     counters, limits = roll(before, now), demand.limits
     takes_unit = bool(demand.bucket) and (charge is None or charge.takes_unit(demand.try_number))
@@ -180,7 +185,10 @@ def decide_all(
     charges: Mapping[str, UnitCharge],
     now: datetime,
 ) -> list[Decision]:
-    """Decides demands in order; each sees what the earlier ones used. `charges` is keyed by operation id."""
+    """Decides demands in order; each sees what the earlier ones used. Returns a decision for each.
+
+    `counters`: by subject (account or sandbox token). `charges`: by operation id.
+    """
     counters, charges = dict(counters), dict(charges)
     decisions = []
     for demand in demands:
@@ -232,9 +240,10 @@ def _window(counters: Counters, limits: Limits, now: datetime) -> RateWindow:
 
 
 def _crosses_warning_line(counters: Counters, demand: Demand, changes: Mapping[str, int]) -> bool:
-    """Whether this use reaches 80 % of the month's limit and no warning was sent yet.
+    """Whether this use reaches 80 % of the monthly limit and no warning was sent yet.
 
-    There is one warning for each bucket and month (spec "Events"), even if units are refunded and taken again.
+    `changes`: the new counts. There is one warning for each bucket and month (spec "Events"), even if units are
+    refunded and used again.
     """
     limit = demand.limits.monthly.get(demand.bucket)
     if limit is None or counters.warned & _warned_bit(demand.bucket):

@@ -1,4 +1,4 @@
-"""The quota service on the bus."""
+"""Connects the quota service to the bus: RPC methods, events and worker loops. Contains no rules."""
 
 import msgspec
 

@@ -29,7 +29,9 @@ from quota.models import confirmation, counters, unit_charges
 
 
 class Asked(NamedTuple):
-    """The place of a charge in the order in which publishing is asked about charges: by time, then by id."""
+    """How far publishing has been asked about charges: time and operation id of the last charge. Charges are asked
+    about in this order.
+    """
 
     created_at: datetime
     operation_id: str
@@ -141,7 +143,8 @@ class Store:
     def lock(
         self, subjects: Collection[str], operation_ids: Collection[str] = (), *, wait_seconds: float = 1.0
     ) -> Locked | None:
-        """Locks the counter rows of all subjects. Returns None when one of them has no row yet (see `add`).
+        """Locks the counter rows of all subjects (accounts or sandbox tokens) and returns them with the charges of the
+        operations. Returns None when a subject has no row yet (see `add`).
 
         Rows are always locked in the same order. The commit of this transaction does not wait for the disk (see
         `wait_for_disk`), so a crash of the database may lose the counts of its last second. Raises LockTimeout when
@@ -168,12 +171,14 @@ class Store:
         )
 
     def lock_free(self, subjects: Collection[str]) -> set[str]:
-        """Locks the rows of these subjects that no other transaction has locked, without waiting. Returns the
-        subjects."""
+        """Locks those of the subjects' counter rows that no other transaction has locked, without waiting. Returns the
+        subjects of the locked rows.
+        """
         return {row[0] for row in _LOCK_FREE.fetch(self._connection, {"subjects": list(subjects)})}
 
     def wait_for_disk(self) -> None:
-        """Makes this transaction's commit durable, for events: unlike counts, they must not be lost."""
+        """Makes this transaction's commit wait for the disk. Needed for events, which must not be lost, unlike counts.
+        """
         self._connection.execute(text("SET LOCAL synchronous_commit TO on"))
 
     def stage_warning(self, warning: QuotaWarning) -> None:
@@ -182,7 +187,7 @@ class Store:
         outbox.stage(self._connection, "account.quota.warning", warning, account_id=warning.user_id)
 
     def add(self, subjects: Collection[str], *, wait_seconds: float = 1.0) -> None:
-        """Adds empty rows for subjects without one. The transaction must hold no other lock.
+        """Adds a counter row of zeros for each subject that has none. The transaction must hold no other lock.
 
         Raises LockTimeout when another transaction that adds one of them lasts for longer than `wait_seconds`.
         """
@@ -196,7 +201,8 @@ class Store:
         *,
         commit: bool = False,
     ) -> None:
-        """Writes changed counters and charges in one round trip; with `commit`, also commits."""
+        """Writes the counters that differ from `before`, and charges, in one round trip; with `commit`, also commits.
+        """
         changed = [new for new in after if new != before[new.subject]]
         statements: list[str] = []
         values: dict[str, Any] = {}
@@ -210,20 +216,23 @@ class Store:
             (end_with if commit else fetch)(self._connection, "; ".join(statements), values)
 
     def usage(self, subject: str) -> tuple[Counters, datetime]:
-        """Returns a subject's counters, without locking them, and the database's time."""
+        """Returns a subject's counters, without locking them, and the time of the business clock."""
         time = select(clock.clock_now().label("now")).subquery()
         joined = time.outerjoin(counters, counters.c.subject == subject)
         row = self._connection.execute(select(counters, time.c.now).select_from(joined)).one()
         return (_counters(row) if row.subject else Counters(subject=subject)), row.now.astimezone(UTC)
 
     def lock_confirmation(self) -> Asked | None:
-        """Locks and returns how far publishing has been asked about charges; None while another replica is asking."""
+        """Locks and returns the position up to which publishing has been asked about charges; None while another
+        replica is asking.
+        """
         row = self._connection.execute(select(confirmation).with_for_update(skip_locked=True)).one_or_none()
         return Asked(row.created_at, row.operation_id) if row else None
 
     def unconfirmed(self, after: Asked, older_than: timedelta, limit: int) -> list[tuple[UnitCharge, Asked]]:
-        """Returns at most `limit` charges after the position `after` that are older than `older_than`, oldest first,
-        each with its own position."""
+        """Returns at most `limit` charges that come after the position `after` and are older than `older_than`, oldest
+        first, each with its own position.
+        """
         columns = [unit_charges.c[name] for name in _CHARGE_NAMES]
         place = tuple_(unit_charges.c.created_at, unit_charges.c.operation_id)
         statement = (
@@ -241,7 +250,9 @@ class Store:
         ]
 
     def ask(self, charges: Sequence[UnitCharge], to: Asked) -> None:
-        """Stages the event that asks publishing about these charges, and stores `to` as the position reached."""
+        """Stages the event that asks publishing whether these charges had an effect, and stores the position `to` as
+        reached.
+        """
         if charges:
             question = UnitsUnconfirmed(
                 charges=tuple(

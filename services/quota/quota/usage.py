@@ -48,20 +48,23 @@ def get_usage(store: Store, caller: Caller) -> Usage:
 
 
 def refund(store: Store, account_id: str, operation_id: str | None, try_number: int) -> None:
-    """Refunds the unit of a refused call, unless a later try of its operation has been charged."""
+    """Gives back the unit that an operation holds, because its try `try_number` was refused. Does nothing if a later
+    try has been charged, or without an operation id.
+    """
     if operation_id is not None:
         _give_back(store, account_id, operation_id, try_number)
 
 
 def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Refunds the unit of an operation whose tries up to `to_try` turned out to have published nothing."""
+    """Gives back the unit of an operation whose tries up to `to_try` published nothing, as publishing has found out."""
     _give_back(store, account_id, operation_id, to_try)
     store.wait_for_disk()  # an acknowledged event is not delivered again
 
 
 def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Refunds the unit and marks the tries up to `to_try` as over, so that a late charge takes no unit. The counts of
-    past months stay."""
+    """Marks the tries of an operation up to `to_try` as over, so that a late charge by one of them takes no unit. If
+    one of them holds a unit of this month, gives it back; the counts of past months stay.
+    """
     locked = store.lock([account_id], [operation_id])
     if locked is None:
         store.add([account_id])
@@ -80,8 +83,8 @@ def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) ->
 
 
 def ask_about_charges(store: Store, older_than: timedelta) -> int:
-    """Asks publishing about the next batch of charges, as far as their units are still held. Returns how many charges
-    are in the batch.
+    """Asks publishing about the next batch of charges: whether the publishes and replies whose units are still held had
+    an effect. Returns how many charges are in the batch.
 
     Takes charges in the order of their times, each once: the event and the new position are committed together. No
     charge is missed, because each is committed within seconds of its time, and only those older than `older_than` are
@@ -96,7 +99,8 @@ def ask_about_charges(store: Store, older_than: timedelta) -> int:
 
 
 def ask_again(store: Store, undecided: UnitsUndecided) -> None:
-    """Makes sure that publishing is asked again, at the usual age, about charges that it could not decide. Commits.
+    """Moves charges that publishing could not decide on to the end of the order, so that it is asked again later.
+    Commits.
 
     Raises ApiError SERVICE_UNAVAILABLE if another transaction holds one of the charges; then the event is delivered
     again.

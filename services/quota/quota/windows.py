@@ -35,5 +35,7 @@ def month_ends_at(now: datetime) -> datetime:
 
 
 def seconds_until(moment: datetime, now: datetime) -> int:
-    """Returns the whole seconds until the moment, rounded up so that a retry then succeeds. At least 1."""
+    """Returns the whole seconds from `now` until the moment, at least 1. Rounded up, so that a retry after them
+    succeeds.
+    """
     return max(1, -((now - moment) // timedelta(seconds=1)))

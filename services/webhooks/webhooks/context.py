@@ -13,7 +13,7 @@ from webhooks.events import ARRIVED
 
 
 class AppContext:
-    """The objects that all parts of one webhooks process share. All of them use one database."""
+    """The objects that all parts of one webhooks process share: database, settings, vault and dispatcher."""
 
     def __init__(
         self,

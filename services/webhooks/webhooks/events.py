@@ -1,4 +1,5 @@
-"""Handles events from the bus: makes their deliveries, and disables the subscriptions of makers who lost access.
+"""Handles events from the bus: stores their deliveries, and disables subscriptions when the person or token that made
+them lost access.
 
 Each handler runs in the transaction that also stores the event's id in the inbox.
 """
@@ -25,7 +26,7 @@ _MICROSECONDS = re.compile(rb'((?:_at|At|_time|"at)":"\d{4}-\d\d-\d\dT\d\d:\d\d:
 
 
 def on_events(connection: Connection, events: Sequence[Event]) -> None:
-    """Stores a delivery of each event for each subscription that wants it."""
+    """Stores each event, with a delivery for every subscription that asks for such events."""
     new = [(event, body_of(event), post_of(event)) for event in events]
     if Deliveries(connection).arrive(new):
         connection.info[ARRIVED] = True
@@ -37,10 +38,10 @@ def on_account_changed(connection: Connection, event: Event) -> None:
 
 
 def on_access_revoked(connection: Connection, event: Event) -> None:
-    """Disables the subscriptions last created, changed or enabled with the revoked tokens, and stages
-    webhooks.disabled.
+    """Disables the subscriptions that were last created, changed or enabled with the revoked tokens, and stages the
+    events `webhooks.disabled`.
 
-    Subscriptions of unknown makers stay as they are.
+    Subscriptions of which no token is stored stay as they are.
     """
     revoked = msgspec.convert(event.data, AccessRevoked)
     store = Subscriptions(connection)
@@ -68,13 +69,16 @@ def on_access_revoked(connection: Connection, event: Event) -> None:
 
 
 def _event_key(made: MadeBy) -> tuple[str, str, tuple[str, ...]]:
-    """Returns the key that groups subscriptions into one event: they have one maker, and are visible to the same
-    tokens."""
+    """Returns the key by which disabled subscriptions are grouped into events: the user and the token that made them,
+    and the brands that this token could use.
+    """
     return made.maker_user_id or "", made.maker_token_id or "", tuple(made.made_within or ())
 
 
 def body_of(event: Event) -> bytes:
-    """Builds the envelope (decisions "Events") as it is signed, stored and sent: the same bytes at every attempt."""
+    """Returns the body of an event's deliveries (decisions "Events"): the same bytes are signed, stored and sent at
+    every attempt.
+    """
     created_at = event.created_at.replace(microsecond=event.created_at.microsecond // 1000 * 1000)
     envelope = {"id": event.id, "event": event.event, "created_at": created_at, "data": event.data}
     return _MICROSECONDS.sub(rb"\1", msgspec.json.encode(envelope))

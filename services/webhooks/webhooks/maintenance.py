@@ -14,8 +14,8 @@ _EXTRA = timedelta(days=1)
 
 
 def end_deliveries(app: AppContext) -> int:
-    """Fails the waiting deliveries of disabled subscriptions; their owners can replay them. Returns how many it
-    failed.
+    """Marks the waiting deliveries of disabled subscriptions as failed, up to a limit; their owners can replay them.
+    Returns how many it marked.
 
     Uses no transaction: that would lock deliveries before subscriptions, and a replay locks them in the other order.
     """

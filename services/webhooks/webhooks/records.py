@@ -62,7 +62,7 @@ class DeliveryRow:
 
 
 class MadeBy(NamedTuple):
-    """A subscription and its maker, for the events that tell who lost access."""
+    """A subscription with the user and token that made it, for the events that tell who lost access."""
 
     id: str
     name: str

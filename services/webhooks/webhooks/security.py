@@ -62,7 +62,7 @@ def _key(secret: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class PrivateReceivers:
-    """The private networks that are allowed, by account."""
+    """The networks outside the public internet to which each account's webhooks may be sent."""
 
     networks: Mapping[str, tuple[AllowedNetwork, ...]] = field(default_factory=dict)
 
@@ -72,8 +72,11 @@ class PrivateReceivers:
 
 
 def parse_private_receivers(entries: Iterable[str]) -> PrivateReceivers:
-    """Parses entries such as `usr_…=10.0.0.7/32:8080`, or `*=…` for every account. Raises ValueError with the
-    correction."""
+    """Parses entries such as `usr_…=10.0.0.7/32:8080`: this account's webhooks may be sent to this network and port.
+    `*=…` is for every account.
+
+    Raises ValueError for a malformed entry; its text says what to write instead.
+    """
     entries = tuple(entries)
     if any("=" not in entry for entry in entries):
         raise ValueError(_correction_of_bare_networks([entry for entry in entries if "=" not in entry]))

@@ -31,7 +31,7 @@ _SECRETS_CACHED = 4_096
 
 
 class AppProvider(DependencyProvider):
-    """Gives the service its context: reads the settings at the start, and waits for running attempts at the end."""
+    """Provides the service's context: reads the settings at the start, and waits for running attempts at the end."""
 
     def setup(self) -> None:
         self._settings = Settings.from_env()

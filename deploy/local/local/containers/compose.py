@@ -91,14 +91,18 @@ class Composed:
         )
 
     def set(self, values: Mapping[str, str]) -> None:
-        """Adds settings, as an operator adds lines to `.env`: the last line of a name counts."""
+        """Adds settings to the stack's settings file, as an operator adds lines to `.env`: of several lines with one
+        name the last counts.
+        """
         with self.settings.open("a") as file:
             file.writelines(f"{name}={value}\n" for name, value in values.items())
 
     def compose(
         self, *words: str, stdin: str | None = None, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Runs `docker compose` with the settings. Raises AssertionError if it fails, unless `check` is false."""
+        """Runs `docker compose` with these arguments and the stack's settings. Raises AssertionError if it fails,
+        unless `check` is false.
+        """
         options = (
             "--project-directory",
             str(self.sources),
@@ -120,8 +124,8 @@ class Composed:
             self.compose("--parallel", "2", "build", "--quiet", *names)
 
     def up(self, *names: str) -> None:
-        """Starts the containers that are missing or out of date, and waits until they are healthy. Raises
-        AssertionError with their states if they are not.
+        """Starts those of the named containers (without names: of all) that are missing or out of date, and waits until
+        they are healthy. Raises AssertionError with their states if they are not.
         """
         done = self.compose("up", "--detach", "--wait", "--wait-timeout", UP_SECONDS, *names, check=False)
         if done.returncode != 0:
@@ -130,7 +134,7 @@ class Composed:
             self.wait_ready(60.0)
 
     def wait_ready(self, seconds: float) -> None:
-        """Waits until the API answers. Raises AssertionError with the states of the containers if it takes longer."""
+        """Waits until the API answers. Raises AssertionError with the states of the containers after `seconds`."""
         try:
             wait_answers(self.api.removesuffix("/api/v1") + "/readyz", seconds=seconds)
         except NotReady as error:
@@ -149,7 +153,9 @@ class Composed:
         account.complete(self.run, tell, self.ctl)
 
     def operator(self) -> None:
-        """Starts a container in which many operator commands run, because starting one for each would take a second."""
+        """Starts a container in which `ctl` runs operator commands, because starting one for each command would take a
+        second.
+        """
         self.compose("run", "--detach", "--name", "operator", "--entrypoint", "sleep", "ctl", "infinity")
 
     def down(self) -> None:
@@ -159,7 +165,7 @@ class Composed:
 
     @contextmanager
     def trusted(self) -> Iterator[ssl.SSLContext]:
-        """Gives a TLS context that trusts the certificate authority that Caddy has created."""
+        """Yields a TLS context that trusts the certificate authority that Caddy has created."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "root.crt")
             self.compose("cp", "caddy:/data/caddy/pki/authorities/local/root.crt", str(path))
@@ -170,7 +176,9 @@ class Composed:
         return read_env(self.run)["BASE_URL"]
 
     def ctl(self, *arguments: str) -> Any:
-        """Runs an operator command in its container. Raises Refused if the command fails."""
+        """Runs an operator command in the operator's container, and returns its output, decoded from JSON. Raises
+        Refused if the command fails.
+        """
         argv = ("exec", "operator", "python", "-m", "ctl", "--json", *arguments)
         return account.decoded(arguments, self.engine.docker(*argv, check=False))
 

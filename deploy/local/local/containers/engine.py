@@ -34,7 +34,8 @@ wait $!
 
 
 class Engine:
-    """A container engine with a folder of its own. Start it in the network of the tests."""
+    """A container engine (dockerd) with a folder of its own. Start it inside the network of the tests (`network.py`).
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -105,7 +106,9 @@ class Engine:
     def docker(
         self, *words: str, stdin: str | None = None, check: bool = True
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a docker command. Raises AssertionError with its output if it fails, unless `check` is false."""
+        """Runs docker with these arguments and returns the finished process with its output. Raises AssertionError with
+        the output if it fails, unless `check` is false.
+        """
         done = subprocess.run(
             [DOCKER, *words], env=self.env, input=stdin or "", capture_output=True, text=True
         )

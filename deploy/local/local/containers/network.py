@@ -20,8 +20,8 @@ READY_SECONDS = 20.0
 
 @contextmanager
 def network() -> Iterator[list[str]]:
-    """Gives the words to put before a command so that it runs in the network. Raises NotReady if the network cannot be
-    made.
+    """Yields the beginning of a command line: a command that is put after it runs in a network of its own. The network
+    ends with the block. Raises NotReady if it cannot be made.
     """
     holder = subprocess.Popen(bound_to_parent(["unshare", "--net", "--", "sleep", "infinity"], 9))
     way_out = None

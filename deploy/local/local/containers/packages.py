@@ -65,13 +65,13 @@ def provide(tell: Tell) -> None:
 
 
 def provide_compose(tell: Tell) -> None:
-    """Unpacks Compose 2. Raises NotReady if that fails."""
+    """Downloads and unpacks Compose 2, unless that was done before. Raises NotReady if that fails."""
     packages.unpack("docker-compose", COMPOSE, MISSING, tell, SERVERS_RELEASE)
 
 
 def root(name: str) -> Path:
-    """Returns the archive of the root file system `name`, a key of ROOTS. The archive's file name changes with its
-    contents.
+    """Returns the path of the archive of the root file system `name`, a key of ROOTS. The file's name has a hash of the
+    packages in it.
     """
     made_of = hashlib.sha256(" ".join([*ROOTS[name], *LEFT_OUT]).encode()).hexdigest()[:8]
     return FOLDER / f"root-{name}-{made_of}.tar"
@@ -102,7 +102,7 @@ def _make_root(name: str, mirror: str, tell: Tell) -> None:
 
 
 def _run(argv: list[str], **env: str) -> str:
-    """Returns the command's output. Raises NotReady with its errors."""
+    """Runs a command with further environment variables, and returns its output. Raises NotReady with its errors."""
     done = subprocess.run(
         argv, env=os.environ | env, stdin=subprocess.DEVNULL, capture_output=True, text=True
     )

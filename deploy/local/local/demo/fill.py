@@ -36,8 +36,9 @@ _PHOTO = "market-stall.jpg"
 
 
 class Filling:
-    """One run of `./dev demo --fill`. It goes on where an earlier one was stopped: each step first looks whether it is
-    done."""
+    """One run of `./dev demo --fill`. It continues where an earlier run was stopped: each step does only what is not
+    done yet.
+    """
 
     def __init__(self, run: Path) -> None:
         self.run, self.walk = run, Journey(run, partial(account.ctl, run), None)
@@ -67,7 +68,9 @@ class Filling:
         write_env(self.run, read_env(self.run) | {DONE: "yes"})
 
     def _find_pages(self) -> None:
-        """Finds the pages of the demo account, and makes the third brand with its page if it is missing."""
+        """Reads the pages of the demo account's brands from the API, and makes a third brand with a page if it is
+        missing.
+        """
         env = self.walk.env
         brands = {env["BRAND_ID"]: 1, env["SECOND_BRAND_ID"]: 2}
         pages = self._call("GET", "/pages?limit=100", 200)["pages"]
@@ -83,7 +86,7 @@ class Filling:
             account.link_page(partial(account.ctl, self.run), mill, "IG", _THIRD_BRAND)
 
     def _texts(self) -> set[str]:
-        """Returns the texts of all posts of the account, whatever became of them."""
+        """Returns the texts of all posts of the account, in any state."""
         found = set()
         for path, name in (
             ("/posts/published?limit=100", "published_posts"),
@@ -102,14 +105,14 @@ class Filling:
         self.shifted = shift
 
     def _go_to(self, days: int, hour: int) -> None:
-        """Sets the clock to an hour of a day in the past. Never moves it back."""
+        """Moves the clock to an hour of the day that is `days` ago. Never moves it back."""
         at = (self.now - timedelta(days=days)).replace(
             hour=hour, minute=days * 7 % 50, second=0, microsecond=0
         )
         self._set_clock(max(at - datetime.now(UTC), self.shifted))
 
     def _tell(self, post: story.Told) -> None:
-        """Publishes a post and adds the comments of its visitors."""
+        """Publishes a post of the story and adds the comments of its visitors, our replies and likes."""
         page = self.pages[post.brand, post.platform]
         body: dict[str, Any] = {"page_id": page["id"], "message": post.text}
         if post.with_photo:
@@ -197,7 +200,7 @@ class Filling:
         print(f"  {len(story.NEXT)} posts are scheduled", flush=True)
 
     def _draw(self) -> None:
-        """Lets AI make an image and two texts. Uploads a photo last: a later run finds it and skips this step."""
+        """Has AI make an image and two captions. Uploads a photo last: a later run finds it and skips this step."""
         if any(it["filename"] == _PHOTO for it in self._call("GET", "/media?limit=100", 200)["media"]):
             return
         brand = {"brand_id": self.walk.env["BRAND_ID"]}
@@ -212,7 +215,9 @@ class Filling:
 
     @contextmanager
     def _subscription(self) -> Iterator[None]:
-        """Subscribes a server to events. The server refuses every third delivery once, so that some are repeated."""
+        """Subscribes a webhook receiver to events during the block, then waits for the deliveries. The receiver refuses
+        every third delivery once, so that some are repeated.
+        """
         if not any(row.env.get("WEBHOOK_ALLOWED_CIDRS") for row in read_table(self.run)):
             yield  # started with --strict: the loopback takes no deliveries
             return
@@ -231,8 +236,9 @@ class Filling:
             self.walk.until("the deliveries", lambda: self._are_delivered(made["id"]))
 
     def _are_delivered(self, hook_id: str) -> bool:
-        """Whether no delivery waits. If some do, moves the clock to the last of their next attempts: one that failed
-        in a run that was stopped may wait for half an hour."""
+        """Whether all deliveries to the subscription have ended. If not, moves the clock to the last of their next
+        attempts, which may be half an hour away.
+        """
         waiting = self._call("GET", f"/webhooks/{hook_id}/deliveries?status=pending&limit=100", 200)[
             "deliveries"
         ]
@@ -277,7 +283,7 @@ def _receiver() -> Iterator[str]:
 
 
 def main(run: Path) -> int:
-    """Returns 0 when the account is filled, else 1."""
+    """Fills the demo account of the stack in the run directory. Returns the exit code: 0, or 1 if a step failed."""
     if supervisor_pid(run) is None:
         raise NotReady("nothing is running: ./dev up --detach first")
     env = read_env(run)

@@ -36,7 +36,10 @@ class Journey:
     """One run of the demo. Later steps use the results of earlier ones."""
 
     def __init__(self, run: Path, ctl: account.Ctl, receiver: tuple[str, int] | None) -> None:
-        """`receiver`: the host and port at which the stack may deliver webhooks to us; None if it may not."""
+        """Prepares a run against the stack in the run directory `run`.
+
+        `receiver`: the host and port at which the stack may deliver webhooks to us; None if it may not.
+        """
         self.run = run
         self.ctl = ctl
         self.receiver = receiver
@@ -61,14 +64,16 @@ class Journey:
         return answer.json()
 
     def play(self, path: str, **body: Any) -> Any:
-        """Calls the simulator's control API."""
+        """Calls the simulator's control API, which plays the people on the platforms. Returns the decoded answer."""
         answer = requests.post(self.env["SIMULATOR_URL"] + path, json=body, timeout=CALL_SECONDS)
         if not answer.ok:
             raise Surprise(f"simulator: POST {path} answered {answer.status_code}: {answer.text[:1000]}")
         return answer.json() if answer.content else None
 
     def until(self, what: str, look: Callable[[], Any]) -> Any:
-        """Polls every half second until there is a result. Raises Surprise on timeout."""
+        """Calls `look` every half second until its result is true, and returns the result. Raises Surprise, with
+        `what`, on timeout.
+        """
         end = time.monotonic() + PATIENCE_SECONDS
         while not (found := look()):
             if time.monotonic() > end:
@@ -109,7 +114,9 @@ class Journey:
         return published
 
     def find_room(self, platform: str, post: dict[str, Any]) -> None:
-        """Validates a post. If the page has used up its posts of this hour, continues with a new page."""
+        """Validates a post for the platform's page. If the page has used up its posts of this hour, continues with a
+        new page.
+        """
         verdict = self.call("POST", "/posts/validate", 200, json=post)
         if [error["code"] for error in verdict["errors"]] == ["PAGE_PUBLISH_GUARDRAIL"]:
             show(
@@ -165,8 +172,8 @@ class Journey:
 
     @contextmanager
     def subscription(self, listener: Listener) -> Iterator[Any]:
-        """Subscribes to events of replies during the block. Yields None on a stack that delivers no webhooks to the
-        loopback.
+        """Subscribes the listener to events of replies during the block, and yields the subscription. Yields None on a
+        stack that delivers no webhooks to the loopback.
         """
         self.step("Subscribe a server of our own to replies")
         body = {"name": "demo", "url": listener.url, "events": ["comment.replied"]}
@@ -182,7 +189,7 @@ class Journey:
             self.call("DELETE", f"/webhooks/{made['id']}", 200, quiet=True, headers=key())
 
     def hear(self, listener: Listener, subscription: Any, reply: Any) -> None:
-        """Waits for the delivery about the reply and verifies its signature, as a subscriber does."""
+        """Waits for the webhook delivery about the reply and verifies its signature, as a subscriber does."""
         if subscription is None:
             return
         self.step("The reply arrives at our server; verify its signature")
@@ -250,8 +257,8 @@ class Journey:
         return answer.content
 
     def keep(self, media: Any) -> Path:
-        """Downloads an image from its public URL, as a platform does. Returns the path of the file, for people to look
-        at.
+        """Downloads an image from its public URL, as a platform does, and stores it for people to look at. Returns the
+        path of the file.
         """
         answer = requests.get(media["url"], timeout=CALL_SECONDS)
         if answer.status_code != 200 or len(answer.content) != media["size_bytes"]:
@@ -263,7 +270,7 @@ class Journey:
 
 
 def key() -> dict[str, str]:
-    """Returns a new idempotency key."""
+    """Returns a header with a new idempotency key."""
     return {"Idempotency-Key": str(uuid.uuid4())}
 
 
@@ -272,7 +279,7 @@ def show(line: str) -> None:
 
 
 def main(run: Path) -> int:
-    """Returns 0 when every step succeeded, else 1."""
+    """Runs the demo against the stack in the run directory. Returns the exit code: 0, or 1 if a step failed."""
     if supervisor_pid(run) is None:
         raise NotReady("nothing is running: ./dev up --detach first")
     may_deliver = any(row.env.get("WEBHOOK_ALLOWED_CIDRS") for row in read_table(run))

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Told:
-    """A published post: days ago, hour of the day in UTC, brand (1 or 2), platform, text."""
+    """A post of the demo account that is published in the past: days ago, hour of the day in UTC, brand (1 or 2),
+    platform, text.
+    """
 
     days: int
     hour: int

@@ -109,7 +109,7 @@ class Keeper:
             await asyncio.sleep(wait)
 
     async def run(self) -> int:
-        """Runs the process once and returns its exit code."""
+        """Runs the process until it ends, and returns its exit code."""
         log = open_log(self.supervisor.run / "logs" / f"{self.row.name}.log")
         try:
             self.process = await asyncio.create_subprocess_exec(
@@ -227,7 +227,9 @@ class Supervisor:
 
 
 def main() -> int:
-    """Takes the lock of the run directory and supervises it. Does nothing if another supervisor holds the lock."""
+    """Runs the supervisor of the run directory that the arguments name, and returns 0 at its end. Returns 1 at once if
+    another supervisor holds the directory's lock.
+    """
     run = Path(sys.argv[1])
     with (run / "supervisor.lock").open("a+") as lock:
         for attempts_left in reversed(range(10)):  # a reader of our pid holds the lock for a moment

@@ -59,7 +59,9 @@ def read_table(run: Path) -> list[Process]:
 
 
 def read_state(run: Path) -> dict[str, dict[str, object]]:
-    """Returns name → state (waiting, starting, ready, unhealthy, failed, done, stopped), pid, failures, starts."""
+    """Returns the name of each process → its state (waiting, starting, ready, unhealthy, failed, done or stopped), pid,
+    failures and starts.
+    """
     path = run / "state.json"
     state: dict[str, dict[str, object]] = json.loads(path.read_text()) if path.exists() else {}
     return state
@@ -76,8 +78,9 @@ def bound_to_parent(argv: list[str], number: int) -> list[str]:
 
 
 def supervisor_pid(run: Path) -> int | None:
-    """Returns the pid of the supervisor that runs for this run directory, or None. It asks for the holder of the lock:
-    unlike a pid file, a lock cannot be stale.
+    """Returns the pid of the supervisor that runs for this run directory, or None.
+
+    That is the holder of the directory's lock: unlike a pid file, a lock cannot be stale.
     """
     try:
         with (run / "supervisor.lock").open() as lock:
@@ -107,8 +110,8 @@ def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
 
 
 def wait_ready(run: Path, *, seconds: float, tell: Callable[[str], None]) -> None:
-    """Waits until every process is ready, and reports each with `tell`. Raises NotReady if one fails or the time is
-    up.
+    """Waits until every process is ready, and passes a line about each to `tell`. Raises NotReady if one fails, or
+    after `seconds`.
     """
     names = [row.name for row in read_table(run)]
     ready: set[str] = set()

@@ -38,7 +38,9 @@ def find() -> Programs | None:
 
 
 def install(tell: Callable[[str], None]) -> Programs:
-    """Returns the browser. If there is none, installs the shell, if that is allowed. Raises NotReady if it is not."""
+    """Returns the paths of the browser and its driver. If there are none, installs the headless browser. Raises
+    NotReady if installing is not allowed or fails.
+    """
     packages.install((SHELL, "chromium-driver"), find, MISSING, tell)
     found = find()
     assert found is not None

@@ -57,7 +57,9 @@ mv files "$2"
 def install(
     packages: Sequence[str], is_there: Callable[[], object], missing: str, tell: Callable[[str], None]
 ) -> None:
-    """Installs missing packages. Raises NotReady with the text `missing` and apt's output, if there is any."""
+    """Installs system packages with apt unless `is_there` returns a true value. Raises NotReady, with the text
+    `missing` and apt's output, if that fails or is not allowed.
+    """
     if is_there():
         return
     become = [] if os.geteuid() == 0 else ["sudo", "-n"]
@@ -75,8 +77,8 @@ def install(
 def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None], release: str = "") -> None:
     """Downloads a system package and unpacks it into `folder`, unless that was done before. Does not install it.
 
-    `release`: a release of Debian other than this machine's, for a program that this machine's does not have. `tell`
-    gets the progress. Raises NotReady with the text `missing`, as `install` does.
+    `release`: another release of Debian than this machine's, for a program that the latter does not have. `tell` gets
+    lines about progress. Raises NotReady with the text `missing` and apt's output.
     """
     if folder.exists():
         return

@@ -30,8 +30,10 @@ def any_free() -> int:
 
 
 def choose(run: Path, usual: Mapping[str, int | None]) -> dict[str, int]:
-    """Returns name → port and stores the ports for the next start. None as the usual port means any free port. Call it
-    while no process of this run directory runs.
+    """Returns name → port, and stores the ports, so that the next start uses the same. Call it while no process of this
+    run directory runs.
+
+    `usual`: name → the port to use if it is free; None means any free port.
     """
     path = run / "ports.json"
     chosen: dict[str, int] = json.loads(path.read_text()) if path.exists() else {}

@@ -110,14 +110,14 @@ def _url(run: Path, who: str, database: str) -> str:
 
 
 def as_owner(*argv: str) -> list[str]:
-    """Wraps a command so that PostgreSQL runs as nobody if we are root."""
+    """Returns the command line with which a PostgreSQL program runs as nobody if we are root; otherwise unchanged."""
     return [*step_down(), *argv] if os.geteuid() == 0 else list(argv)
 
 
 @cache
 def step_down() -> list[str]:
-    """Returns the start of a command that changes from root to nobody. If the kernel allows it, nobody may still enter
-    closed folders, such as a checkout in /root.
+    """Returns the beginning of a command line that runs what follows as nobody instead of root. If the kernel allows
+    it, nobody may still enter closed folders, such as a checkout in /root.
     """
     if shutil.which("setpriv") is None:
         raise NotReady("setpriv (package util-linux) is needed to start PostgreSQL as root")
@@ -130,7 +130,7 @@ def step_down() -> list[str]:
 
 
 def own(folder: Path) -> None:
-    """Creates a folder that only the server's user can enter. Raises NotReady if another user owns it."""
+    """Creates a folder that only the user of PostgreSQL can enter. Raises NotReady if another user owns it."""
     owner = pwd.getpwnam("nobody").pw_uid if os.geteuid() == 0 else os.geteuid()
     folder.mkdir(mode=0o700, exist_ok=True)
     if os.geteuid() == 0 and folder.lstat().st_uid == 0:
@@ -193,7 +193,7 @@ def link_to_memory(run: Path) -> None:
 
 
 def remove_forgotten() -> None:
-    """Deletes data in memory whose run directory no longer exists."""
+    """Deletes data in memory of run directories that no longer exist."""
     for link in MEMORY.glob("posthaste-*.of"):
         if not link.exists():
             shutil.rmtree(link.with_suffix(""), ignore_errors=True)
@@ -231,7 +231,7 @@ def processes(run: Path, databases: Mapping[str, str]) -> list[Process]:
 
 
 def wait_answers(admin_url: str) -> None:
-    """Returns once the server accepts connections. After a crash it recovers first."""
+    """Returns once the server accepts connections. After a crash, the server first recovers."""
     import psycopg2  # imported here: the rest of the module runs without
 
     end = time.monotonic() + READY_SECONDS

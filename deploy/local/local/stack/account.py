@@ -35,7 +35,9 @@ Ctl = Callable[..., Any]
 
 
 def ctl(run: Path, *arguments: str) -> Any:
-    """Runs `./dev ctl --json …` and returns its decoded output. Raises Refused if it fails."""
+    """Runs an operator command on the stack in the run directory, with `./dev ctl --json`, and returns its decoded
+    output. Raises Refused if it fails.
+    """
     return decoded(
         arguments,
         subprocess.run(
@@ -46,7 +48,9 @@ def ctl(run: Path, *arguments: str) -> Any:
 
 
 def decoded(arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) -> Any:
-    """Returns the decoded output of the command line. Raises Refused with the API's error if it failed."""
+    """Returns the output of a finished operator command, decoded from JSON. Raises Refused with the API's error if the
+    command failed.
+    """
     if done.returncode == 0:
         return json.loads(done.stdout)
     try:
@@ -57,9 +61,9 @@ def decoded(arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) 
 
 
 def complete(run: Path, tell: Callable[[str], None], elsewhere: Ctl | None = None) -> None:
-    """Creates the missing parts of the demo account, and writes them to `env`.
+    """Creates the parts of the demo account that are missing, and writes their ids and tokens to `env`.
 
-    `elsewhere`: the command line of a stack that `./dev` did not start.
+    `elsewhere`: runs operator commands on a stack that `./dev` did not start.
     """
     operate = elsewhere or partial(ctl, run)
 
@@ -100,13 +104,13 @@ def complete(run: Path, tell: Callable[[str], None], elsewhere: Ctl | None = Non
 
 
 def link_page(operate: Ctl, brand_id: str, platform: str, name: str) -> Any:
-    """Links a page with a new account in the simulator, and returns it."""
+    """Creates an account in the simulator, links it to the brand as a page, and returns the page."""
     return operate("page", "link", "--brand", brand_id, "--platform", platform, "--name", name)
 
 
 def create_user(operate: Ctl, password: str) -> Any:
-    """Returns the demo user. If the user exists but its tokens are lost (they are shown only once), creates one with
-    another address.
+    """Creates the demo user and returns it with its sandbox token. If its address is taken, uses another: the token of
+    the first user is shown only once, and lost.
     """
     for email in (EMAIL, EMAIL.replace("@", f"-{secrets.token_hex(3)}@")):
         try:

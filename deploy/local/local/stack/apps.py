@@ -25,6 +25,6 @@ def settings(simulator: str) -> dict[str, str]:
 
 
 def of_simulator(told: Mapping[str, str]) -> dict[str, str]:
-    """Returns the simulator's own settings for our apps."""
+    """Returns the settings with which the simulator knows our apps, taken from the stack's settings."""
     apps = {name: told[name] for name in (*_IDS, *SECRETS)}
     return apps | {name: value for row in _ROWS for name, value in row.tells.items()}

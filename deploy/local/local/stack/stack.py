@@ -58,8 +58,8 @@ class Stack:
     slow: bool = False
 
     def up(self, tell: Tell, *, owner_pid: int | None = None) -> bool:
-        """Starts everything and writes `env`. Returns False if it was already running, unchanged. Raises NotReady if
-        it does not become ready.
+        """Starts everything and writes `env`. Returns False if the stack was already running with the same settings.
+        Raises NotReady if it does not become ready.
 
         If `owner_pid` is given, everything stops when that process ends.
         """
@@ -171,7 +171,9 @@ class Stack:
         return {name: there[name] for name in names}
 
     def bus(self, port: int) -> dict[str, dict[str, str]]:
-        """Returns for each process its broker URL with its own user, and the keys that sign its messages."""
+        """Returns for each process the URL of the broker with the process's own user, and the keys that sign its
+        messages.
+        """
         made = self.secrets([message_secret(name) for name in units.SERVICES])
         passwords = self.amqp_passwords()
         keys = all_message_keys({name: made[message_secret(name)] for name in units.SERVICES})
@@ -197,8 +199,8 @@ class Stack:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Makes concurrent `up` commands of one run directory run one after the other. The second one then finds
-        everything done.
+        """Waits until no other `up` command runs for this run directory, and keeps others waiting until the block ends.
+        The second one then finds everything done.
         """
         with (self.run / "up.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -226,8 +228,9 @@ def _fernet_key() -> str:
 
 
 def given(name: str) -> str | None:
-    """Returns the address of a server that the environment gives, or None. Ignores addresses from `.run/env`, which a
-    shell may have sourced: they are those of our own servers.
+    """Returns the address of a server that the environment variable `name` gives, or None.
+
+    Ignores addresses from `.run/env`, which a shell may have sourced: they are those of our own servers.
     """
     value = os.environ.get(name)
     return value if value and os.environ.get(SOURCED) is None else None

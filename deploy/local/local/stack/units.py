@@ -212,7 +212,7 @@ def _dashboard(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
 
 
 def _services(row: str, names: Sequence[str], env: dict[str, str], port: int, servers: list[str]) -> Process:
-    """Returns a process that runs these services."""
+    """Returns the process of the table with the name `row`, which runs these services."""
     return Process(
         row,
         [*PYTHON, "chassis.run", *names],

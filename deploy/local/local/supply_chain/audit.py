@@ -75,7 +75,7 @@ class Advisory(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Pin:
-    """One version of one package, and the lock files that contain it."""
+    """A version of a package that our lock files contain, and which lock files these are."""
 
     ecosystem: str
     name: str
@@ -182,8 +182,8 @@ def _is_version(text: str) -> bool:
 
 
 def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
-    """Whether `own` is vulnerable: the last event at or before it introduced the problem. Raises InvalidVersion for a
-    malformed version.
+    """Whether `own` is vulnerable by the events of a range: the last event at or before it introduced the problem.
+    Raises InvalidVersion for a malformed version.
     """
     inside = False
     steps = [(kind, text) for event in events for kind, text in event.items()]
@@ -199,8 +199,10 @@ def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
 
 
 def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, date], today: date) -> Report:
-    """Compares versions with advisories. `accepted`: ids that are ignored until their date. A vulnerability with two
-    ids is reported once.
+    """Compares the locked versions with advisories. Returns the advisories that affect them, and those that were
+    accepted.
+
+    `accepted`: id → day until which the advisory is ignored. A vulnerability with two ids is reported once.
     """
     by_name = {(it.ecosystem, canonicalize_name(it.name)): it for it in pinned}
     report, told = Report(), set[tuple[str, str]]()
@@ -252,8 +254,8 @@ def accepted(pyproject: str) -> dict[str, date]:
 
 
 def main(database: str) -> int:
-    """Prints the findings. `database`: a path; if empty, the path in the environment. Returns 1 if there
-    are findings.
+    """Prints which locked versions have advisories. `database`: a path; if empty, the path in the environment. Returns
+    1 if there are any.
     """
     database = database or os.environ.get(VARIABLE, "")
     if not database:

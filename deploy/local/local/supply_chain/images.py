@@ -51,8 +51,8 @@ class Reference:
 
 
 def image_of(line: re.Match[str]) -> str | None:
-    """Returns the third-party image in a matching line, or None if the image is ours. If a variable may replace it,
-    returns the default.
+    """Returns the third-party image that a line names, or None if the image is ours. For a line with a variable,
+    returns the variable's default.
     """
     image = line["image"].strip("\"'")
     if OURS.match(image):
@@ -61,7 +61,7 @@ def image_of(line: re.Match[str]) -> str | None:
 
 
 def references(root: Path = ROOT) -> Iterator[Reference]:
-    """Returns every reference to a third-party image, in the order of files and lines."""
+    """Yields every reference to a third-party image, in the order of files and lines."""
     for path in sorted({path for pattern in FILES for path in root.glob(pattern)}):
         text = path.read_text()
         for line in NAMED.finditer(text):
@@ -132,7 +132,7 @@ def pin(root: Path = ROOT) -> list[str]:
 
 
 def replace(path: Path, text: str) -> None:
-    """Writes a file atomically."""
+    """Writes `text` to a file atomically: another process sees the old or the new contents."""
     new = path.with_name(f".{path.name}.new")
     new.write_text(text)
     new.chmod(path.stat().st_mode)

@@ -39,7 +39,7 @@ REQUIREMENT = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)(?:\[(?P<extras>[^]]*)])?")
 
 
 def packages() -> dict[str, Path]:
-    """Returns our own distributions: name → folder."""
+    """Returns name → folder of our own distributions."""
     found = sorted([*ROOT.glob("libs/*/pyproject.toml"), *ROOT.glob("services/*/pyproject.toml"),
                     *ROOT.glob("simulator/pyproject.toml"), *ROOT.glob("clients/python/pyproject.toml")])  # fmt: skip
     return {tomllib.loads(path.read_text())["project"]["name"]: path.parent for path in found}
@@ -68,7 +68,7 @@ def third_party(distribution: str, extras: Iterable[str] = ()) -> set[str]:
 
 
 class Entry(NamedTuple):
-    """One distribution in a lock."""
+    """One distribution in a lock: its version and the hashes of its files."""
 
     name: str
     version: str
@@ -126,7 +126,7 @@ def write(folder: Path, text: str) -> None:
 
 
 def groups() -> dict[str, list[str]]:
-    """Returns the dependency groups of the checkout."""
+    """Returns the checkout's dependency groups: name → requirements."""
     found: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
     return found
 
@@ -138,7 +138,7 @@ def build_requirements() -> set[str]:
 
 
 def cuts() -> dict[Path, set[str]]:
-    """Returns the folder of every lock except the checkout's, with the requirements that the lock must contain."""
+    """Returns folder → requirements for each lock that is a part of the checkout's."""
     deployed = {
         folder: third_party(name)
         for name, folder in packages().items()

@@ -40,7 +40,7 @@ def read(image: str) -> str:
 
 
 def fault(document: str) -> str:
-    """Returns the error of a document by the strict schema of CycloneDX 1.6; empty if it has none."""
+    """Returns what is wrong with a bill of materials by the strict schema of CycloneDX 1.6; empty if nothing is."""
     # Here, because it takes a moment that no other command of ./dev should wait for.
     from cyclonedx.schema import SchemaVersion
     from cyclonedx.validation.json import JsonStrictValidator

@@ -16,9 +16,10 @@ Pytest = Callable[[Sequence[str]], int]
 
 
 def run(pytest: Pytest, selection: Sequence[str], cache: Path, tell: Callable[[str], None]) -> int:
-    """Runs pytest with `selection`, then the failed tests alone. Returns 0 if these passed `TIMES` times.
+    """Runs pytest with `selection`. If only a few tests fail, runs them alone, up to `TIMES` times. Returns 0 if they
+    passed each time, else pytest's exit code.
 
-    `cache`: a folder for pytest's notes on this run.
+    `cache`: a folder in which pytest notes which tests failed.
     """
     code = pytest([*selection, "-o", f"cache_dir={cache}"])
     failed = failed_tests(cache)

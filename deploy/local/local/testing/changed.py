@@ -123,7 +123,7 @@ def _package(root: Path, path: Path) -> Path:
 
 
 def _by_rule(root: Path, path: Path) -> set[Path]:
-    """Returns the tests that depend on a file without importing it."""
+    """Returns the tests that depend on a file by one of the rules above, without importing it."""
     parts = path.relative_to(root).parts
     chosen: set[Path] = set()
     if path.suffix == ".md":

@@ -129,7 +129,7 @@ def containers(arguments: Sequence[str], core: bool, tell: Tell) -> int:
 
 
 def worst(*codes: int) -> int:
-    """Returns the worst of pytest's exit codes. A run without any test is not a failure."""
+    """Returns the highest of pytest's exit codes. A run that found no test counts only if no run found one."""
     return max(set(codes) - {NO_TESTS}, default=NO_TESTS)
 
 
@@ -145,7 +145,9 @@ def bench(arguments: Sequence[str], tell: Tell) -> int:
 def whole(
     run: Path, tell: Tell, *, durable: bool, slow: bool = False, payments: bool = False
 ) -> dict[str, str]:
-    """Starts a whole stack. Returns the environment variables for tests."""
+    """Starts a whole stack in the run directory, which ends with this process. Returns the environment variables for
+    tests.
+    """
     Stack(run, durable=durable, usual_ports=False, slow=slow, payments=payments).up(
         tell, owner_pid=os.getpid()
     )
@@ -186,7 +188,9 @@ def paths_of(arguments: Sequence[str]) -> list[Path]:
 
 @contextmanager
 def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
-    """Gives a fresh run directory. After the block, even if it failed, stops everything in it. The logs stay."""
+    """Yields the path of a run directory that is not used yet. After the block, even if it failed, stops everything in
+    it. The logs stay.
+    """
     RUN_TEST.mkdir(exist_ok=True)
     for old in RUN_TEST.glob(f"{kind}-[0-9]*"):
         if supervisor_pid(old) is None and not psutil.pid_exists(int(old.name.rpartition("-")[2])):
@@ -209,8 +213,8 @@ def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
 
 
 def child(argv: list[str], env: dict[str, str], seconds: float | None = None) -> int:
-    """Runs a command in the foreground and returns its exit code. Ends the command if we are interrupted. Raises
-    TimeoutExpired after `seconds`.
+    """Runs a command in the foreground and returns its exit code. If we are interrupted, ends the command. Raises
+    TimeoutExpired, and ends the command, after `seconds`.
     """
     process = subprocess.Popen(bound_to_parent(argv, signal.SIGTERM), cwd=ROOT, env=os.environ | env)
     try:

@@ -21,8 +21,8 @@ S3 = ("S3_URL", *storage.SECRETS)
 def up(
     run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None, names: Collection[str] = ALL
 ) -> dict[str, str]:
-    """Starts those of these servers that do not run. Returns the environment variables for tests. Raises NotReady if
-    one does not start.
+    """Starts those of the servers `names` that do not run. Returns the environment variables for tests. Raises NotReady
+    if one does not start.
     """
     run.mkdir(parents=True, exist_ok=True)
     if supervisor_pid(run) is None:

@@ -119,7 +119,8 @@ class CollaboratorList(Record):
 class RemoveCollaborator(Record):
     """A request to remove a collaborator from a brand.
 
-    With `keep`, their subscriptions stay active, and their posts stay queued.
+    With `keep`, their subscriptions stay active, and their posts stay queued. Otherwise publishing holds the posts, and
+    webhooks disables the subscriptions.
     """
 
     brand_id: str
@@ -159,7 +160,9 @@ class AuditLog(Record):
 
 
 class RecordAudit(Record):
-    """The operator's request to note a command of another service (`post due`) in a brand's audit log."""
+    """The operator's request to add an entry to a brand's audit log, about a command that another service carries out
+    (such as `post due`).
+    """
 
     brand_id: str
     action: str

@@ -46,7 +46,7 @@ class EmailChangeCancelled(Record):
 
 
 class EmailChangeLink(Record):
-    """The contents of the link that confirms a new address. The code proves access to its mailbox."""
+    """The contents of the link that confirms a new address. Who knows the code can read the mailbox of that address."""
 
     change_id: str
     code: str

@@ -93,7 +93,9 @@ class AcceptedInvitation(Record):
 
 
 class MakeInvitationLink(Record):
-    """The request of the operator's `collaborator invitation-link`."""
+    """The request of the operator's command `collaborator invitation-link`, for the link of an invitation that waits
+    for an answer.
+    """
 
     brand_id: str
     email: str

@@ -123,7 +123,8 @@ class ResetLink(Record):
 
 
 class MakeResetLink(Record):
-    """The request of the operator's `user reset-link`."""
+    """The request of the operator's command `user reset-link`, for a new link that resets the password of this account.
+    """
 
     email: str
 

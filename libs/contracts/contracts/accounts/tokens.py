@@ -72,7 +72,11 @@ class EditToken(TokenId, kw_only=True):
 
 
 class RevokeToken(TokenId):
-    """A request to revoke a token. With `keep`, its subscriptions stay active, and its posts stay queued."""
+    """A request to revoke a token.
+
+    With `keep`, the token's subscriptions stay active, and its posts stay queued. Otherwise publishing holds the posts,
+    and webhooks disables the subscriptions.
+    """
 
     keep: bool = False
 

@@ -36,7 +36,7 @@ class SignUp(Record):
 
 
 class CreateUser(Record):
-    """The request of the operator's `user create`. Without a password the user cannot sign in."""
+    """The request of the operator's command `user create`. Without a password the user cannot sign in."""
 
     email: str
     password: str | None = None

@@ -38,7 +38,10 @@ class LinkBegun(Record):
 
 
 class FinishLink(Record):
-    """What a platform's login has returned to us. `platform` is its full lowercase name; `browser` as in `ViewLink`."""
+    """What a platform's login has returned to us. `platform` is its full lowercase name.
+
+    `browser`: the secret key of the browser to which the login returned, derived from its cookie.
+    """
 
     platform: str
     state: str = ""
@@ -59,7 +62,10 @@ class ViewLink(Record):
 
 
 class DecideLink(Record):
-    """The person's decision whether the brand gets access to the pages found. `browser`: as in `ViewLink`."""
+    """The person's decision whether the brand gets access to the pages found.
+
+    `browser`: the secret key of the person's browser, derived from its cookie.
+    """
 
     session_id: str
     browser: str

@@ -160,7 +160,8 @@ class CalendarPosts(Record):
 
 
 class HeldPosts(Record):
-    """Selects held posts that the caller may access: those with these ids, those of one maker, or all."""
+    """Selects held posts that the caller may access: those with these ids, those that one person or token made, or all.
+    """
 
     #: As in `PagesOfPost`.
     ONE_OF: ClassVar[dict[str, str]] = {"post_ids": "", "made_by": "OfMaker"}

@@ -28,7 +28,9 @@ MAX_SHIFT_SECONDS = 100 * 366 * 86_400
 
 
 class ClockState(Record):
-    """The services' clock; `databases` has the shift of each database in seconds."""
+    """The services' time, and how far it is shifted from real time. `databases`: service → shift of its database, in
+    seconds.
+    """
 
     shift_seconds: float
     now: datetime
@@ -86,8 +88,11 @@ def reset(session: Session) -> None:
 
 
 def _move(session: Session, *, by_seconds: float | None) -> None:
-    """Gives every service's database and the simulator the same shift. `by_seconds` is added to the present shift; None
-    means real time."""
+    """Sets the same clock shift in every service's database and in the simulator, and prints it.
+
+    `by_seconds` is added to the present shift; None means real time. Raises ApiError CLOCK_SHIFT_NOT_ALLOWED unless the
+    setting CLOCK_SHIFT_ALLOWED is true.
+    """
     if not session.config.clock_shift_allowed:
         raise ApiError(CLOCK_SHIFT_NOT_ALLOWED)
     with _databases(session.config) as connections:
@@ -104,7 +109,9 @@ def _move(session: Session, *, by_seconds: float | None) -> None:
 
 @contextmanager
 def _databases(config: CtlConfig) -> Iterator[dict[str, Any]]:
-    """Opens a transaction in every service's database, and commits them one after another at the end."""
+    """Yields service → connection to its database, each in a transaction. At the end commits the transactions one after
+    another.
+    """
     with ExitStack() as stack:
         connections = {}
         for service, url in config.database_urls.items():

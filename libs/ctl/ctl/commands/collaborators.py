@@ -22,7 +22,9 @@ def collaborator() -> None:
 )
 @pass_session
 def add(session: Session, brand_id: str, user_id: str, role: str) -> None:
-    """Add a collaborator, or change their role. Tokens that they issued work only while their role is full."""
+    """Add a collaborator, or change their role. Tokens that they issued for the brand work only while their role is
+    full.
+    """
     request = SetCollaborator(brand_id=brand_id, user_id=user_id, role=role)
     session.show(session.accounts.set_collaborator(session.caller, request))
 
@@ -35,8 +37,8 @@ def add(session: Session, brand_id: str, user_id: str, role: str) -> None:
 def remove(session: Session, brand_id: str, user_id: str, keep: bool) -> None:
     """Remove a collaborator, and revoke every token that they issued for the brand.
 
-    Their webhook subscriptions for the brand are disabled. Their queued posts are held until they are released or
-    cancelled.
+    Unless --keep is given, their webhook subscriptions for the brand are disabled, and their queued posts are held
+    until they are released or cancelled.
     """
     request = RemoveCollaborator(brand_id=brand_id, user_id=user_id, keep=keep)
     session.accounts.remove_collaborator(session.caller, request)

@@ -19,7 +19,7 @@ class Finding(Record):
 @click.pass_context
 @pass_session
 def doctor(session: Session, context: click.Context) -> None:
-    """Check the protection of the services on their machines. Exits with 1 when a check fails."""
+    """Check how well the services are protected on their machines. Exits with 1 when a check fails."""
     findings = [_decoder_sandbox(session.media.get_sandbox(session.caller, Nothing()))]
     session.show_all(findings, ("check", "state", "detail"))
     if any(finding.state == "failed" for finding in findings):
@@ -27,7 +27,9 @@ def doctor(session: Session, context: click.Context) -> None:
 
 
 def _decoder_sandbox(report: SandboxReport) -> Finding:
-    """Checks the sandbox of the decoder of uploads (services/media/README.md, "The sandbox")."""
+    """Returns whether the processes that decode uploads are confined, by media's report (services/media/README.md, "The
+    sandbox").
+    """
     parts = (
         f"Landlock ABI {report.landlock_abi}" if report.landlock_abi else "no Landlock",
         "seccomp" if report.seccomp else "no seccomp",

@@ -18,7 +18,7 @@ def keys() -> None:
 @click.argument("service", type=click.Choice(sorted(SERVICES)))
 @pass_session
 def rotate(session: Session, service: str) -> None:
-    """Encrypt all stored secrets of SERVICE again with the first of its keys.
+    """Encrypt all stored secrets of SERVICE again with the first key in the service's settings.
 
     Afterwards you can remove older keys, unless ids are listed as unreadable. The command may be interrupted and
     repeated.

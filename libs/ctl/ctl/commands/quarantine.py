@@ -24,7 +24,7 @@ def list_(session: Session) -> None:
 @click.argument("quarantine_id", metavar="ID")
 @pass_session
 def replay(session: Session, quarantine_id: str) -> None:
-    """Send the message ID back to its original queue."""
+    """Send the message with this ID back to its original queue."""
     if not chassis_quarantine.replay(session.config.amqp_url, quarantine_id):
         raise ApiError(NOT_FOUND, "There is no such message in quarantine.")
     session.show({"id": quarantine_id, "replayed": True})

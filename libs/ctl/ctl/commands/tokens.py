@@ -92,8 +92,8 @@ def _read_time(value: str) -> datetime:
 def revoke(session: Session, token_id: str, keep: bool) -> None:
     """Revoke TOKEN_ID. Requests with it are refused with TOKEN_REVOKED from now on.
 
-    Webhook subscriptions created with the token are disabled. Its queued posts are held until they are released or
-    cancelled.
+    Unless --keep is given, webhook subscriptions created with the token are disabled, and its queued posts are held
+    until they are released or cancelled.
     """
     request = RevokeToken(token_id=token_id, keep=keep)
     session.show(session.accounts.revoke_token(session.caller, request))

@@ -81,11 +81,15 @@ class MailStore:
         self.delete(f"{user_id}.verification")
 
     def take_over(self) -> None:
-        """Moves due mails from the tables in which the previous release queues them to this one."""
+        """Moves mails that are due from the two queues of the previous release (verification mails, reset links) to
+        this table.
+        """
         self.connection.execute(_TAKE_OVER)
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:
-        """Claims the mail that has been due for longest, if any. No other process gets it for `first_wait_seconds`."""
+        """Claims the mail that has been due for longest and returns it; None if none is due. No other process gets the
+        mail for `first_wait_seconds`, doubled with each further attempt (at most an hour).
+        """
         row = self.connection.execute(_CLAIM, {"first_wait": first_wait_seconds}).one_or_none()
         return None if row is None else DueMail(**row._mapping)
 

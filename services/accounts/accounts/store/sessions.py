@@ -58,10 +58,10 @@ class SessionStore:
         return self.connection.execute(statement).first() is not None
 
     def enter(self, parent_id: str, brand_id: str, **values: object) -> Session | None:
-        """Renews the brand session that was opened from the session `parent_id`. Returns None if there is no such
-        brand session.
+        """Extends the brand session that was opened from the session `parent_id` for the brand `brand_id`, and returns
+        it. Returns None if there is none, or it has ended.
 
-        `values`: new columns of the brand session, such as the hash of another token.
+        `values`: columns to change as well, such as the hash of a new token.
         """
         statement = update(tokens).where(
             tokens.c.parent_id == parent_id, tokens.c.on_behalf_of_brand_id == brand_id, _LIVE
@@ -80,10 +80,11 @@ class SessionStore:
         since: datetime,
         **values: object,
     ) -> Session | None:
-        """Adds a brand session that is opened from the session `parent_id`. Returns None if that session has ended.
+        """Adds a brand session that is opened from the session `parent_id`, and returns it. Returns None if that
+        session has ended.
 
-        If a session of the person on this brand ended at least a day ago, uses its row and id again. `since`: when the
-        person began to work on the brand.
+        If the person has a brand session on this brand that ended at least a day ago, uses its row and id again.
+        `since`: when the person began to work on the brand. `values`: further columns of the row.
         """
         parent = self.connection.execute(
             select(tokens.c.account_id, tokens.c.name, tokens.c.client_address)
@@ -106,10 +107,11 @@ class SessionStore:
     def _begin_again(
         self, brand_id: str, person_id: str, since: datetime, values: dict[str, object]
     ) -> Session | None:
-        """Makes a brand session of a row whose session ended. Returns None if the person has no such row on this brand.
+        """Turns an ended brand session of the person on the brand into a new one, in the same row. Returns None if
+        there is no such row.
 
-        Does not use a row from before `since`: the person has been removed from the brand since that session, and posts
-        made with its id are held.
+        Ignores rows that are older than `since`: the person was removed from the brand after those sessions, and posts
+        made with their ids are held.
         """
         theirs = (tokens.c.on_behalf_of_brand_id == brand_id) & (
             tokens.c.issued_by_collaborator_id == person_id
@@ -128,11 +130,15 @@ class SessionStore:
         return self._end(tokens.c.id == session_id)
 
     def end(self, account_id: str, session_id: str) -> tuple[str, ...]:
-        """Ends one of the account's own sessions, as `end_one` does."""
+        """Ends one of the account's own sessions, and the brand sessions opened from it. Returns the ids of those that
+        had not ended before.
+        """
         return self._end(_of(account_id) & (tokens.c.id == session_id))
 
     def end_all(self, account_id: str, *, but: str = "") -> tuple[str, ...]:
-        """Ends every session of the account except `but`. Returns the ids of the sessions that had not ended before."""
+        """Ends the account's own sessions except `but`, and the brand sessions opened from them. Returns the ids of
+        those that had not ended before.
+        """
         return self._end(_of(account_id) & (tokens.c.id != but))
 
     def count(self, account_id: str) -> int:
@@ -169,7 +175,9 @@ class SessionStore:
 
 
 def _of(account_id: str) -> ColumnElement[bool]:
-    """Returns the condition for an account's own sessions, without collaborators' sessions that act on it too."""
+    """Returns the SQL condition for the account's own sessions. Collaborators' brand sessions on the account are left
+    out.
+    """
     return (tokens.c.account_id == account_id) & tokens.c.session & _OWN
 
 

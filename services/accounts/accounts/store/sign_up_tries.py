@@ -29,8 +29,10 @@ class TryStore:
         self.connection = connection
 
     def take(self, subject: str, window_seconds: int) -> Tries:
-        """Counts one try of a subject, such as an address. Windows begin at multiples of `window_seconds` since 1970,
-        for all processes."""
+        """Counts one try of a subject, such as the hash of an address, in the present window of `window_seconds`.
+
+        Windows begin at multiples of `window_seconds` since 1970, so they are the same for all processes.
+        """
         asked = {"subject": subject, "window": window_seconds}
         return Tries(*self.connection.execute(_TAKE, asked).one())
 

@@ -92,7 +92,7 @@ class TokenStore:
         return token
 
     def find(self, token_id: str) -> OwnedToken | None:
-        """Returns an API token by id. None for a session."""
+        """Returns an API token by id, with its account. None for a session, and if there is none."""
         return self._one_owned((tokens.c.id == token_id) & ~tokens.c.session)
 
     def find_presented(self, token_id: str) -> OwnedToken | None:

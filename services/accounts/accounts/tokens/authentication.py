@@ -14,8 +14,10 @@ from contracts.record import Nothing
 
 
 def authenticate(connection: Connection, request: Authenticate) -> Authenticated:
-    """Returns the caller of the token with this hash. Raises INVALID_TOKEN if there is no such token, and the errors
-    of `authenticated`.
+    """Returns the caller, user and data of the token with this hash.
+
+    Raises INVALID_TOKEN if there is no such token, TOKEN_REVOKED, TOKEN_EXPIRED, or COLLABORATOR_INSUFFICIENT when the
+    role of the collaborator who issued it no longer permits it.
     """
     well_formed = fields.is_sha256(request.token_sha256)
     found = TokenStore(connection).credential(request.token_sha256) if well_formed else None
@@ -25,7 +27,7 @@ def authenticate(connection: Connection, request: Authenticate) -> Authenticated
 
 
 def authenticated(found: Credential) -> Authenticated:
-    """Returns the caller of a token (pure).
+    """Returns the caller that requests with this token have, its user and the token itself (pure).
 
     A collaborator's token acts on the owner's account and tier, as the collaborator. Raises TOKEN_REVOKED,
     TOKEN_EXPIRED, or COLLABORATOR_INSUFFICIENT when the collaborator's role no longer permits the token.

@@ -33,8 +33,11 @@ SCOPE = "manage:tokens"
 def issue_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
 ) -> api.CreatedToken:
-    """Creates a token for a person. Raises the errors of `create_token`, and MISSING_SCOPE for a scope that the
-    caller lacks."""
+    """Creates a token for a person and returns it with its value, which is shown only now.
+
+    Raises MISSING_SCOPE for a scope that the caller lacks, VALIDATION_ERROR for an invalid field or other rights that
+    the caller lacks, and the errors of `create_token`.
+    """
     asked = _as_asked(connection, caller, request)
     return tokens.create(connection, config, caller, asked, partial(_check_rights, connection, caller))
 
@@ -42,8 +45,13 @@ def issue_token(
 def replace_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
 ) -> api.CreatedToken:
-    """Rotates a token for a person. Raises the errors of `rotate_token`, and MISSING_SCOPE for a scope that the
-    caller lacks."""
+    """Creates a token with the same rights and expiry as the request's token, revokes the latter, and returns the new
+    one with its value.
+
+    Raises MISSING_SCOPE for a scope that the caller lacks, NOT_FOUND for an unknown token, VALIDATION_ERROR for a
+    sandbox token or rights that the caller lacks, and TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT for one
+    that is no longer valid.
+    """
     owned = tokens.locked(connection, caller, request.token_id)
     return tokens.rotate(connection, config, caller, owned, partial(_check_changeable, connection, caller))
 
@@ -87,10 +95,10 @@ def edit_token(database: Database, caller: Caller, request: api.EditToken) -> ap
 
 
 def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) -> api.CreateToken:
-    """Returns the request without the fields that only the operator may set. If it has no IP allowlist or expiry, it
-    gets those of the caller's own token.
+    """Returns the request for a person's new token with the fields that only the operator may set taken from the
+    caller. If it has no IP allowlist or expiry, it gets those of the caller's own token.
 
-    The token will be for the caller's own account or, if the request names one brand on which the caller is a
+    The new token is for the caller's own account or, if the request names one brand on which the caller is a
     collaborator, for that brand.
     """
     access.check_owner(caller)
@@ -105,8 +113,8 @@ def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) 
 
 
 def _own(connection: Connection, caller: Caller) -> api.Token:
-    """Returns the request's token from the database, because a gateway's copy may be old. Raises TOKEN_REVOKED if it
-    was revoked, and MISSING_SCOPE if it no longer manages tokens.
+    """Returns the caller's own token as it is in the database, because a gateway's copy may be old. Raises
+    TOKEN_REVOKED if it was revoked, and MISSING_SCOPE if it no longer manages tokens.
     """
     owned = TokenStore(connection).find_presented(caller.token_id)
     if owned is None or owned.token.revoked_at is not None or owned.account_id != caller.account_id:

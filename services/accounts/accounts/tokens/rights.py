@@ -16,11 +16,11 @@ def defaults(own: Token) -> dict[str, Any]:
 
 
 def check_within(caller: Caller, own: Token, given: Mapping[str, Any]) -> None:
-    """Checks that the rights for a token are not more than those of the caller's own token.
+    """Checks that a token gets no more rights than the caller's own token `own` has.
 
-    Brands need no comparison: a token that manages tokens has no brand limits. A session has no limits but its scopes,
-    because it stands for the person. Raises MISSING_SCOPE with the first scope that the caller lacks, and
-    VALIDATION_ERROR for other rights.
+    `given`: the new token's scopes, IP allowlist and expiry. Brands need no comparison: a token that manages tokens has
+    no brand limits. A session has no limits but its scopes, because it stands for the person. Raises MISSING_SCOPE with
+    the first scope that the caller lacks, and VALIDATION_ERROR for other rights.
     """
     for scope in given["scopes"]:
         if not caller.has_scope(scope):

@@ -47,7 +47,7 @@ _KEPT_BY_ROTATION = (
 def create_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.CreateToken
 ) -> api.CreatedToken:
-    """Creates a token for the operator.
+    """Creates a token for the operator's request and returns it with its value, which is shown only now.
 
     Raises VALIDATION_ERROR for an invalid field, NOT_FOUND for an unknown user or brand, EMAIL_NOT_VERIFIED for an
     unverified account, COLLABORATOR_INSUFFICIENT for a collaborator without full access, and LIMIT_REACHED when the
@@ -64,9 +64,10 @@ def create(
     request: api.CreateToken,
     check: Callable[[Mapping[str, Any]], None] = lambda _: None,
 ) -> api.CreatedToken:
-    """Creates a token for any caller. `check` refuses rights that the caller may not give.
+    """Creates a token for any caller and returns it with its value.
 
-    Raises the errors of `create_token` and of `check`.
+    `check` gets the new token's fields, and raises an error for rights that the caller may not give. Raises the errors
+    of `create_token` as well.
     """
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
@@ -107,9 +108,11 @@ def revoke_token(connection: Connection, caller: Caller, request: api.RevokeToke
 def revoke(
     connection: Connection, caller: Caller, owned: OwnedToken, *, keep: bool = False, **details: object
 ) -> api.Token | None:
-    """Revokes a token, in a transaction that has locked its account. Returns None if it was revoked before.
+    """Revokes a token. The transaction must have locked the account's row. Returns None if the token was revoked
+    before.
 
-    With `keep`, posts and subscriptions made with the token stay as they are.
+    Unless `keep` is set, posts made with the token are held and subscriptions disabled. `details` are added to the
+    entry in the audit log.
     """
     store = TokenStore(connection)
     revoked = store.revoke(owned.token.id)
@@ -126,9 +129,10 @@ def revoke(
 def rotate_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
 ) -> api.CreatedToken:
-    """Creates a token with the same rights and expiry, and revokes the old one at once.
+    """Creates a token with the same rights and expiry as the request's token, and revokes the latter at once.
 
-    Raises TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT if the old one is no longer valid.
+    Raises NOT_FOUND for an unknown token, VALIDATION_ERROR for a sandbox token, and TOKEN_REVOKED, TOKEN_EXPIRED or
+    COLLABORATOR_INSUFFICIENT for a token that is no longer valid.
     """
     caller.check_operator()
     return rotate(connection, config, caller, locked(connection, caller, request.token_id))
@@ -141,9 +145,10 @@ def rotate(
     owned: OwnedToken,
     check: Callable[[api.Token], None] = lambda _: None,
 ) -> api.CreatedToken:
-    """Rotates a token for any caller, in a transaction that has locked its account.
+    """Creates a token that replaces `owned`, and revokes `owned`, for any caller. The transaction must have locked the
+    account's row.
 
-    `check` refuses tokens that the caller may not change. Raises the errors of `rotate_token`.
+    `check` raises an error for tokens that the caller may not change. Raises the errors of `rotate_token` as well.
     """
     old = owned.token
     repeated = _repeated(connection, config, caller, owned.account_id)
@@ -196,8 +201,8 @@ def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens)
 
 
 def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
-    """Sets how many requests a token's metadata shows, once per operation. The limits themselves are in the quota
-    service.
+    """Sets the number of requests that a token's data show, once per operation. The counters that limits are checked
+    against are in the quota service.
 
     Raises NOT_FOUND for an unknown token, and VALIDATION_ERROR for a count out of range.
     """
@@ -215,8 +220,10 @@ def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenU
 
 
 def _account_of(connection: Connection, request: api.CreateToken) -> str:
-    """Returns the id of the account that will own the token: the brand owner's for a collaborator's token. Raises
-    VALIDATION_ERROR if the request's fields do not fit together, and NOT_FOUND for an unknown user or brand.
+    """Returns the id of the account that will own the token: that of the request's user or, for a collaborator's token,
+    of the brand's owner.
+
+    Raises VALIDATION_ERROR if the request's fields do not fit together, and NOT_FOUND for an unknown user or brand.
     """
     if request.issued_by is None:
         return request.user_id
@@ -246,8 +253,8 @@ def _check_token_limit(connection: Connection, account: api.User) -> None:
 def _repeated(
     connection: Connection, config: AccountsConfig, caller: Caller, account_id: str, *, legacy: bool = False
 ) -> api.CreatedToken | None:
-    """Returns the answer that an earlier try of the operation gave, or None if there was none. Raises
-    IDEMPOTENCY_KEY_MISMATCH if that try was for another account.
+    """Returns the answer that an earlier try of the caller's operation gave; None if no try has created a token. Raises
+    IDEMPOTENCY_KEY_MISMATCH if the token is of another account.
     """
     made = TokenStore(connection).find_by_operation(caller.operation_id) if caller.operation_id else None
     if made is None:
@@ -296,7 +303,9 @@ def find(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
 
 
 def locked(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
-    """Locks the row of the account that owns the token, and returns the token. Raises NOT_FOUND as `find` does."""
+    """Locks the row of the account that owns the token, and returns the token. Raises NOT_FOUND unless the token is of
+    the caller's account or was issued by the caller; the operator may lock any.
+    """
     access.lock_account(connection, find(connection, caller, token_id).account_id)
     return find(connection, caller, token_id)
 

@@ -14,7 +14,7 @@ from contracts.record import Record
 
 
 class Proof(Record):
-    """The account whose password was right, and the hash with which the password was compared."""
+    """The id of an account whose password was just found right, and its password hash at that time."""
 
     user_id: str
     password_hash: str
@@ -29,7 +29,8 @@ def check(
     totp_code: str | None,
     asker: str,
 ) -> Proof:
-    """Checks an address's password and code.
+    """Checks the password of the account with this address, and the code of its second factor. Returns the account's id
+    and password hash.
 
     Counts the attempt first, and takes the count back when the attempt succeeds. `asker`: the client's network.
 
@@ -55,8 +56,8 @@ def check(
 
 
 def check_unchanged(connection: Connection, proof: Proof) -> None:
-    """Checks, in a transaction that relies on the proof, that the password is still the same. Raises
-    INVALID_CREDENTIALS if it was changed meanwhile.
+    """Checks that the account still has the password for which `proof` was made. Call it in the transaction that relies
+    on the proof. Raises INVALID_CREDENTIALS if the password was changed meanwhile.
     """
     if UserStore(connection).password_hash(proof.user_id) != proof.password_hash:
         raise ApiError(INVALID_CREDENTIALS)

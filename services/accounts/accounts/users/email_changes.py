@@ -110,11 +110,11 @@ def view_email_change(
 def confirm_email_change(
     database: Database, config: AccountsConfig, request: ConfirmEmailChange
 ) -> EmailChange:
-    """Changes the address of the account, uses up the link and informs the old address. Sessions go on.
+    """Changes the address of the account, uses up the link and informs the old address. Sessions do not end.
 
-    An unverified account at the new address is replaced, as by a sign-up with an invite. Raises INVALID_LINK for a
-    link that does not work, VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many wrong ones, and
-    EMAIL_TAKEN if a verified account has the new address.
+    An unverified account at the new address is replaced, as by a sign-up with an invite. Raises INVALID_LINK for a link
+    that does not work, VALIDATION_ERROR for a wrong password, RATE_LIMITED after too many wrong ones, and EMAIL_TAKEN
+    if a verified account has the new address.
     """
     with database.reading() as connection:
         row = _linked(connection, config, request)

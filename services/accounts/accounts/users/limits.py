@@ -36,7 +36,8 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | N
 
 
 def count_password(connection: Connection, linked_id: str) -> None:
-    """Counts a password that is tried with a link that confirms an address. Raises RATE_LIMITED after too many tries.
+    """Counts an attempt to enter the password on the page of a link that confirms an address. Raises RATE_LIMITED after
+    too many attempts.
 
     `linked_id`: the id of the user, or of the requested change of address.
     """
@@ -44,7 +45,8 @@ def count_password(connection: Connection, linked_id: str) -> None:
 
 
 def count_login(connection: Connection, config: AccountsConfig, asker: str, email: str) -> tuple[str, ...]:
-    """Counts a sign-in from a network (`asker`) to an address. The network is counted first, as in `count_sign_up`.
+    """Counts a sign-in from a network (`asker`) to an address. The network is counted first, so that a network over its
+    limit cannot use up the tries of an address.
 
     Returns the names of the counters of the address, for `TryStore.give_back` after a success: only failures count for
     an address. Raises RATE_LIMITED, whether or not the address has an account.
@@ -81,8 +83,8 @@ def count_invitation(connection: Connection, config: AccountsConfig, account_id:
 
 
 def count_email_change(connection: Connection, config: AccountsConfig, account_id: str, email: str) -> None:
-    """Counts a link that is mailed to a new address: for the account, then for the address. Raises RATE_LIMITED over a
-    limit, whether or not the address has an account.
+    """Counts a request to change an account's e-mail address: for the account, then for the new address. Raises
+    RATE_LIMITED over a limit, whether or not the new address has an account.
     """
     _take(connection, f"email-changes:{account_id}", EMAIL_CHANGES_PER_ACCOUNT, _DAY_SECONDS)
     subject = derived_secrets.pseudonym(config, "new-email", email)

@@ -131,7 +131,7 @@ def _is_unverified(connection: Connection, mail: DueMail) -> bool:
 
 
 def _has_account(connection: Connection, mail: DueMail) -> bool:
-    """Whether the reset link still works and a verified account has its address."""
+    """Whether the reset link of a mail still works and there is a verified account with the mail's address."""
     if PasswordResetStore(connection).find(mail.details["reset_id"]) is None:
         return False
     user = UserStore(connection).find_by_email(mail.email)
@@ -208,8 +208,11 @@ def queue_connect_refused(connection: Connection, event: Event) -> None:
 
 
 def send_next(database: Database, config: AccountsConfig, send: Send = smtp.send) -> int:
-    """Sends the mail that has been due for longest. Returns 1 if the mail needs no further attempt: it was accepted,
-    refused for good, or is no longer needed. Otherwise returns 0."""
+    """Sends the mail that has been due for longest.
+
+    Returns 1 if a mail needs no further attempt: it was accepted, refused for good, or is no longer needed. Returns 0
+    if none is due, if another attempt is needed, or if no mail server is configured.
+    """
     server = config.smtp
     if server is None:  # mails wait until they expire; the operator prints their links meanwhile
         return 0
@@ -252,5 +255,5 @@ def host_of(config: AccountsConfig) -> str:
 
 
 def forget(connection: Connection) -> None:
-    """Deletes mails that could not be sent in time."""
+    """Deletes mails that have expired before they could be sent."""
     MailStore(connection).delete_expired()

@@ -37,8 +37,9 @@ def matches(password_hash: str, password: str) -> bool:
 
 
 def matches_somebodys(password_hash: str | None, password: str) -> bool:
-    """Whether the password matches an account's hash. Without a hash returns False after the same time, so that the
-    time does not reveal whether there is an account."""
+    """Whether the password matches the hash of an account. If there is no hash, returns False after the same time, so
+    that the time does not reveal whether there is an account.
+    """
     return matches(password_hash or _nobodys_hash(), password) and password_hash is not None
 
 

@@ -87,8 +87,8 @@ def end_session(connection: Connection, caller: Caller, request: SessionId) -> S
 
 
 def end_all(connection: Connection, account_id: str, *, but: str = "") -> int:
-    """Ends all sessions of an account except `but`, because its password changed. Returns how many it ended. The
-    account's row must be locked.
+    """Ends the account's own sessions except the session `but`, because its password changed. Returns how many it
+    ended. The account's row must be locked.
     """
     store = SessionStore(connection)
     before = store.count(account_id)
@@ -126,6 +126,8 @@ def is_session(caller: Caller) -> bool:
 
 
 def announce(connection: Connection, account_id: str, ended: tuple[str, ...]) -> None:
-    """Makes gateways forget the tokens of sessions that have ended."""
+    """Tells the gateways, with an event, to drop the cached callers of sessions that have ended. Does nothing if
+    `ended` is empty.
+    """
     if ended:
         access.announce_caller_changed(connection, account_id, token_ids=ended)

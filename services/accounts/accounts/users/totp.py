@@ -176,8 +176,9 @@ def check(connection: Connection, config: AccountsConfig, user_id: str, code: st
 def check_of_session(
     connection: Connection, config: AccountsConfig, caller: Caller, code: str | None
 ) -> None:
-    """Checks and uses up a code, as `check` does, for a person who is signed in. Raises VALIDATION_ERROR for a missing
-    or wrong code."""
+    """Checks and uses up a code of the app or a recovery code, for a person who is signed in. Raises VALIDATION_ERROR
+    for a missing or wrong code; does nothing if the second factor is off.
+    """
     try:
         check(connection, config, caller.account_id, code)
     except ApiError as error:

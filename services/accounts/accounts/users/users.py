@@ -60,12 +60,11 @@ def open_account(
     verified: bool,
     on_opened: Callable[[Connection, User], None] | None = None,
 ) -> CreatedUser:
-    """Creates the account and its sandbox token. Repeating the operation returns the same user and token, without the
-    id of an account that it replaced.
+    """Creates an account and its sandbox token. A repeat of the operation returns the same user and token.
 
-    If the new account is verified, it replaces an unverified one with the same address. It gets a new id, so that it
-    inherits nothing from the old one. `on_opened` runs in the same transaction. Raises EMAIL_TAKEN if another account
-    keeps the address.
+    If the new account is verified, it replaces an unverified account with the same address, and the answer names that
+    account's id, but not when it is repeated. The new account gets a new id, so that it inherits nothing from the
+    replaced one. `on_opened` is called in the transaction. Raises EMAIL_TAKEN if another account keeps the address.
     """
     profile = {
         "email": fields.email(request.email),
@@ -152,7 +151,8 @@ def _add_sandbox_token(connection: Connection, config: AccountsConfig, user: Use
 
 
 def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
-    """Returns the caller's own user or the owner of their account; for the operator, any user.
+    """Returns the user whom the request names: the caller or the owner of the caller's account; for the operator, any
+    user.
 
     Raises NOT_FOUND, and EMAIL_NOT_VERIFIED if the request demands a verified account.
     """

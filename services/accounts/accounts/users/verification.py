@@ -61,7 +61,8 @@ def confirm(database: Database, config: AccountsConfig, request: ConfirmVerifica
 
 
 def refuse(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
-    """Deletes an unverified account because the owner of its mailbox did not sign up. A verified account stays.
+    """Deletes an unverified account, because the owner of the mailbox says with the mail's link that they did not sign
+    up. A verified account stays.
 
     Raises NOT_FOUND for a link that does not work, and if the account was deleted before.
     """
@@ -101,8 +102,11 @@ def list_unverified(connection: Connection, caller: Caller) -> UserList:
 
 
 def void(connection: Connection, user: User, *, reason: str) -> None:
-    """Deletes an unverified account, whose row is locked, with its sandbox token and pending mail; it owns nothing
-    else."""
+    """Deletes an unverified account with its sandbox token and pending mail; it owns nothing else. Its row must be
+    locked.
+
+    `reason` is written to the log.
+    """
     TokenStore(connection).delete_of(user.id)
     MailStore(connection).delete_verification(user.id)
     UserStore(connection).delete(user.id)

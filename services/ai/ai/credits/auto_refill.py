@@ -1,10 +1,10 @@
 """Auto-refill: the owner's settings, and the worker loop that requests payments (spec "AI credits" 3).
 
-A charge that leaves too few credits marks the account (balances.py). The worker stores a refill, requests its payment
-with the refill's id as idempotency key, and records the result. If no answer arrives it requests the payment again
-while the owner's settings still ask for it; later it only searches for the payment. A notification of the payment
-provider (payment_notifications.py) may report the result earlier. The operation id of the ledger entry is the refill's
-id, so credits are given once.
+A refill is one automatic purchase of credits. A charge that leaves too few credits marks the account (balances.py). The
+worker stores a refill, requests its payment with the refill's id as idempotency key, and records the result. If no
+answer arrives it requests the payment again while the owner's settings still ask for it; later it only searches for the
+payment. A notification of the payment provider (payment_notifications.py) may report the result earlier. The operation
+id of the ledger entry is the refill's id, so credits are given once.
 """
 
 from collections.abc import Sequence
@@ -147,8 +147,10 @@ def run_refills(database: Database, settings: CreditSettings, payments: PaymentP
 
 
 def open_refill(database: Database, settings: CreditSettings, account_id: str) -> None:
-    """Stores an open refill, to be charged later, if the balance is below the threshold and the limits on refills
-    allow it. Otherwise stores when to check the account again, or that no check is needed.
+    """Stores an open refill (an automatic purchase that must still be paid) if the balance is below the threshold and
+    the limits on refills allow it.
+
+    Otherwise stores when to check the account again, or that no check is needed.
     """
     with database.transaction() as connection:
         state = Ledgers(connection).lock(account_id)
@@ -188,10 +190,11 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
 
 
 def is_card_exhausted(newest: Sequence[Refill]) -> bool:
-    """Whether the card must not be charged any more, because its last payments were declined.
+    """Whether the card must not be charged any more: its last payments were all declined, or the newest decline is
+    permanent.
 
-    `newest` are the refills with this card since the settings were saved, newest first. A successful payment, or
-    saving auto-refill again, gives the card another chance.
+    `newest` are the refills with this card since the settings were saved, newest first. A successful payment, or saving
+    auto-refill again, gives the card another chance.
     """
     declines = [
         refill.state == "failed" and not (refill.error or "").startswith(_NOT_CARD_ERRORS)
@@ -214,7 +217,7 @@ def next_refill_at(times: Sequence[datetime], now: datetime) -> datetime:
 def request_next_payment(database: Database, payments: PaymentProvider) -> bool:
     """Claims one open refill, requests its payment and records the result. Returns False when no refill is waiting.
 
-    A refill with an unknown outcome stays open.
+    If the provider's answer does not show the outcome, the refill stays open and is claimed again later.
     """
     with database.transaction() as connection:
         refill = Refills(connection).claim()
@@ -240,8 +243,8 @@ def request_next_payment(database: Database, payments: PaymentProvider) -> bool:
 
 
 def _outcome(database: Database, payments: PaymentProvider, refill: Refill, order: Order) -> PaymentOutcome:
-    """Requests the payment of a refill, or looks it up, and returns its outcome. Raises OutcomeUnknown while the
-    provider cannot tell whether it was paid.
+    """Requests the payment of a refill, or searches for an earlier request, and returns the outcome. Raises
+    OutcomeUnknown while the provider cannot tell whether it was paid.
     """
     if refill.payment_id is not None:
         return payments.look_up(refill.payment_id)
@@ -261,7 +264,8 @@ def _outcome(database: Database, payments: PaymentProvider, refill: Refill, orde
 
 
 def settle(connection: Connection, refill_id: str, payment: PaymentOutcome) -> Adjustment | None:
-    """Records the result of a refill and gives the credits if it was paid. Does nothing for an unknown refill.
+    """Records the result of a refill's payment, and gives the account the credits if it was paid. Does nothing for an
+    unknown refill.
 
     A payment that succeeds late counts, whatever was recorded before. If the payment has been refunded already, its
     credits are taken back at once; the caller announces the returned adjustment after the commit.

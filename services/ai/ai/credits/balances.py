@@ -28,7 +28,8 @@ def charge(
     credits: int,  # noqa: A002
     action: str,
 ) -> CreditsAfterCharge:
-    """Charges the caller's account: plan credits first, then referral credits, then bought ones.
+    """Takes credits from the caller's account: plan credits first, then referral credits, then bought ones. Returns the
+    charge and the balance.
 
     For a repeated operation id nothing is charged; the earlier charge is returned with the present balance. Raises
     ApiError INSUFFICIENT_CREDITS if the account holds too few credits, and AI_GENERATION_FAILED when the operation has
@@ -187,8 +188,9 @@ def _insufficient(settings: CreditSettings, book: Book, required: int) -> ApiErr
 
 
 def with_month_entries(state: LedgerState, tier: str) -> Book:
-    """Returns the account's book with this month's grant and without expired credits. The next charge stores these
-    changes."""
+    """Returns the sums of the account's ledger with this month's plan credits, and without those that have expired. The
+    next charge stores these changes.
+    """
     new = ledger.due(state.book, ledger.month_of(state.now), PLANS[tier].plan_credits)
     return state.book.with_entries(new)
 

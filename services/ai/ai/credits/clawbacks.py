@@ -84,10 +84,11 @@ def apply_notification(database: Database, notification: PaymentRefund | Payment
 
 
 def adjust(connection: Connection, payment_id: str, cause: str | None = None) -> Adjustment | None:
-    """Adjusts the ledger to how much of the payment is refunded and disputed. The payment's row must be locked.
+    """Adds an entry to the ledger so that as many credits are taken back as the payment's refunds and disputes require
+    now. The payment's row must be locked.
 
-    `cause`: REFUND or DISPUTE; by default DISPUTE if the payment has one that withholds money. Returns the change,
-    which the caller announces after the commit; None when nothing changes.
+    `cause`: REFUND or DISPUTE, for the entry; by default DISPUTE if the payment has one that withholds money. Returns
+    the change, which the caller announces after the commit; None when nothing changes.
     """
     store = Payments(connection)
     payment, disputes = store.find(payment_id), store.disputes(payment_id)
@@ -120,7 +121,7 @@ def adjust(connection: Connection, payment_id: str, cause: str | None = None) ->
 
 
 def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
-    """Returns how many of a payment's credits must be taken back. Pure.
+    """Returns how many of a payment's credits must be taken back in all, by its refunds and disputes. Pure.
 
     A dispute in another currency than the payment, or of a payment of unknown amount, counts as the whole payment.
     """
@@ -133,7 +134,9 @@ def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
 
 
 def announce(adjusted: Adjustment | None) -> None:
-    """Logs an adjustment and counts it in metrics, after its commit. Alerts read these metrics."""
+    """Logs an adjustment and counts it in metrics; does nothing for None. Call it after the commit. Alerts read these
+    metrics.
+    """
     if adjusted is None:
         return
     taken = -adjusted.credits

@@ -87,10 +87,10 @@ def save(
 
 
 def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket:
-    """Reserves the upload. Repeats the call while media is down or busy, because the provider's work is already paid
-    for.
+    """Reserves room for a generated file with the media service, and returns where to send the bytes. Repeats the call
+    while media is down or busy, because the provider's work is already paid for.
 
-    Media itself frees the space that an unanswered call has reserved. Raises ApiError: media's refusal, or
+    Media itself frees the room that an unanswered call has reserved. Raises ApiError: media's refusal, or
     SERVICE_UNAVAILABLE if the job's claim ends first.
     """
     while True:

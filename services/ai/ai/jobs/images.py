@@ -66,8 +66,10 @@ def _generate(
 
 
 def edit(context: AppContext, caller: Caller, request: api.EditImage) -> api.AiResult:
-    """Edits an image. Raises the errors of `generate`, and VALIDATION_ERROR unless there is exactly one image to
-    edit."""
+    """Edits the request's image and returns the result, or the one that this operation has made before.
+
+    Raises VALIDATION_ERROR unless there is exactly one image to edit, and the errors of `generate`.
+    """
     work = partial(_edit, context, caller, request, time.monotonic() + context.settings.image_seconds)
     return lifecycle.once(context, caller, work, partial(views.result, context, caller))
 
@@ -167,5 +169,5 @@ def _save(context: AppContext, job: Job, picture: Picture) -> Media:
 
 
 def _refusal_of(error: ApiError) -> ErrorRow:
-    """Returns the error that the client gets when the file could not be stored."""
+    """Returns the table row of the error that the client gets when storing the file failed with `error`."""
     return QUOTA_EXCEEDED if error.row in (QUOTA_EXCEEDED, FILE_TOO_LARGE) else AI_GENERATION_FAILED

@@ -54,11 +54,11 @@ def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
 
 
 def once(context: AppContext, caller: Caller, work: Callable[[], T], show: Callable[[Job], T]) -> T:
-    """Runs `work` once per operation and returns its result. If the operation has made a job already, returns `show` of
-    that job.
+    """Runs `work` once per operation and returns its result. If an earlier call of the operation has made a job,
+    returns `show` of that job.
 
-    After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work` and
-    `job_of_earlier_call`.
+    After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work`, the
+    error with which an earlier call was refused, and IDEMPOTENCY_IN_PROGRESS while one runs.
     """
     if (earlier := job_of_earlier_call(context, caller)) is not None:
         return show(earlier)
@@ -99,7 +99,7 @@ def check_credits(context: AppContext, caller: Caller, kind: str) -> None:
 
 @contextmanager
 def _refill_after_refusal(context: AppContext, caller: Caller) -> Iterator[None]:
-    """Marks the account for auto-refill when the block raises INSUFFICIENT_CREDITS."""
+    """Marks the account for auto-refill when the block raises INSUFFICIENT_CREDITS; the error goes on."""
     try:
         yield
     except ApiError as error:
@@ -118,10 +118,10 @@ def begin(
     lease_seconds: float,
     **values: Any,
 ) -> tuple[Job, api.CreditsAfterCharge]:
-    """Creates a job and charges it, in one transaction. Returns the job, and the balance after the charge.
+    """Creates a job and charges it, in one transaction. Returns the job, and the charge with the balance after it.
 
-    Raises INSUFFICIENT_CREDITS if the balance is too low, Done if another try has made the job, and
-    IDEMPOTENCY_IN_PROGRESS for a voided try.
+    Raises INSUFFICIENT_CREDITS if the balance is too low, `operations.Done` if another try has made the job, and
+    IDEMPOTENCY_IN_PROGRESS for a voided try. `values`: further columns of the job.
     """
     reach = caller.brand_ids
     row = {
@@ -195,8 +195,9 @@ def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENER
 def fail_with_error(
     context: AppContext, job: Job, reason: str, row: ErrorRow = AI_GENERATION_FAILED
 ) -> ApiError:
-    """Marks a job as failed, refunds it, and returns the error for the client. If the database is down, `lost_jobs`
-    fails and refunds the job later."""
+    """Marks a job as failed, refunds it, and returns the error for the client. If the database is down, the loop
+    `fail_lost` fails and refunds the job later.
+    """
     try:
         failed = fail(context, job.claim, reason, row)
     except ApiError as error:
@@ -220,8 +221,8 @@ def refund_failed_job(connection: Connection, job: Job | None) -> Job | None:
 
 
 def note_failure(failed: Job | None) -> Job | None:
-    """Logs a failed job with its reason and counts its refund, after the commit. Returns the job. Does nothing if
-    `failed` is None.
+    """Logs a failed job with its reason, and counts its refund in metrics. Call it after the commit. Returns the job;
+    does nothing if `failed` is None.
     """
     if failed is not None:
         log.warning("job_failed", job_id=failed.id, kind=failed.kind, reason=failed.error)
@@ -238,8 +239,11 @@ def _stage_event(connection: Connection, event: str, data: JobCompleted | JobFai
 
 
 def persist(context: AppContext, write: Callable[[Connection], T]) -> T:
-    """Stores an outcome in its own transaction and returns what `write` returns. While the database is down, tries
-    again for as long as a claim lasts."""
+    """Runs `write` in a transaction and returns its result. While the database is down, tries again for as long as a
+    claim lasts.
+
+    Then raises SERVICE_UNAVAILABLE.
+    """
     give_up_at = time.monotonic() + context.settings.lease_seconds
     while True:
         try:

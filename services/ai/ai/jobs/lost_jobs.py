@@ -17,8 +17,8 @@ _REASON = "The job did not finish in time."
 
 
 def fail_lost(context: AppContext) -> int:
-    """Fails and refunds a batch of jobs whose process died or that are over the time limit, one per transaction.
-    Returns how many it failed.
+    """Marks a batch of jobs as failed and refunds them, one per transaction: their process died, or they are over the
+    time limit. Returns how many jobs failed.
     """
     limit_seconds = context.settings.job_limit_seconds
     with context.database.reading() as connection:

@@ -35,7 +35,8 @@ _DECLARED_TYPES = (*REFERENCE_TYPES, "image/jpg")
 def collected(
     context: AppContext, caller: Caller, *, urls: Sequence[str] = (), media_ids: Sequence[str] = ()
 ) -> Iterator[tuple[Picture, ...]]:
-    """Yields all reference images, those by URL first. Their memory is reserved until the block ends.
+    """Yields the reference images, those by URL before those by id. The memory for them is reserved until the block
+    ends.
 
     Raises INVALID_REFERENCE_MEDIA for an image that cannot be used, and SERVICE_UNAVAILABLE when too little memory is
     free.

@@ -76,8 +76,11 @@ def _step(context: AppContext, job: Job) -> None:
 
 
 def _run_step(context: AppContext, job: Job) -> None:
-    """Runs one step of a job. Raises GenerationFailed if the job must end, ClaimLost if another worker has the job,
-    and ApiError if another service or the database fails.
+    """Runs the next step of a claimed job: commits a file that an earlier worker stored, or starts, polls or fetches
+    the video.
+
+    Raises GenerationFailed if the job must end, ClaimLost if another worker has the job, and ApiError if another
+    service or the database fails.
     """
     media = _commit_stored(context, job)
     if media is None and job.kind != VIDEO:
@@ -92,8 +95,11 @@ def _run_step(context: AppContext, job: Job) -> None:
 
 
 def _provider_step(context: AppContext, job: Job) -> Media | None:
-    """Runs the next step of a video at the provider. Returns the stored video after the last step, else None. Raises as
-    `_run_step` does."""
+    """Starts the video at the provider, or asks whether it is finished. Returns the stored video once it is, else None.
+
+    Raises GenerationFailed if the job must end, ClaimLost if another worker has the job, and ApiError if another
+    service or the database fails.
+    """
     provider = context.provider(VIDEOS)
     if job.provider_operation is None:
         _begin(context, job, provider)
@@ -137,7 +143,9 @@ def _begin(context: AppContext, job: Job, provider: Provider) -> None:
 
 
 def _commit_stored(context: AppContext, job: Job) -> Media | None:
-    """Commits and returns the file that an earlier worker of this job stored; None if there was none or it is gone."""
+    """Commits the file whose bytes an earlier worker of this job has stored, and returns it; None if there was none or
+    it is gone.
+    """
     if job.upload_id is None or job.upload_bytes is None:
         return None
     try:
@@ -193,8 +201,9 @@ def measured(clip: Clip, max_bytes: int) -> Iterator[tuple[int, Iterator[bytes]]
 
 
 def _read_type(chunks: Iterator[bytes]) -> tuple[bytes, str]:
-    """Reads the first bytes of a video and returns them with their detected type. Raises GenerationFailed if it is
-    not a video."""
+    """Reads the first bytes of a video and returns them with the MIME type that they show. Raises GenerationFailed if
+    it is not a video.
+    """
     head = b""
     while len(head) < _HEAD_BYTES and (chunk := next(chunks, b"")):
         head += chunk
@@ -204,7 +213,7 @@ def _read_type(chunks: Iterator[bytes]) -> tuple[bytes, str]:
 
 
 def _write_under_claim(context: AppContext, write: Callable[[Jobs], bool]) -> None:
-    """Writes to a job whose claim this worker holds. Raises ClaimLost if the claim is lost."""
+    """Runs `write`, which changes a job only while this worker's claim holds. Raises ClaimLost if the claim is lost."""
     if not lifecycle.persist(context, lambda connection: write(Jobs(connection))):
         raise ClaimLost
 

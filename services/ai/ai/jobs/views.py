@@ -41,7 +41,7 @@ def current_media(context: AppContext, caller: Caller, job: Job) -> Media | None
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListJobs) -> api.JobList:
-    """Returns one page of the list of jobs, newest first."""
+    """Returns one page of the caller's jobs (no captions), newest first, and the account's remaining credits."""
     with context.database.reading() as connection:
         found = Jobs(connection).newest(
             caller.account_id,

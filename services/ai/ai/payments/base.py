@@ -34,7 +34,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class PaymentOutcome:
-    """The result of an order at the payment provider. `order_id` is empty if the provider does not repeat it."""
+    """The result of an order at the payment provider. `order_id` is empty if the provider does not name the order."""
 
     state: PaymentState
     payment_id: str | None = None

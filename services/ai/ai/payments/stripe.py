@@ -175,8 +175,9 @@ class Stripe(PaymentProvider):
 
 
 def _notification(event: dict[str, Any]) -> Notification | None:
-    """Returns what a Stripe event reports, or None. Raises ValueError, KeyError, TypeError, AttributeError for an
-    unexpected format."""
+    """Returns what a Stripe event reports, or None if it is about something else. Raises ValueError, KeyError,
+    TypeError or AttributeError for an unexpected format.
+    """
     kind, thing = event["type"], event["data"]["object"]
     if kind in (_PAID, _FAILED):
         return _payment(thing)
@@ -188,8 +189,9 @@ def _notification(event: dict[str, Any]) -> Notification | None:
 
 
 def _refund(charge: dict[str, Any], event_at: int) -> PaymentRefund | None:
-    """Reads from a refunded charge how much is refunded. None for a charge without a PaymentIntent, which is not
-    ours."""
+    """Returns how much of a charge is refunded, read from Stripe's charge. None for a charge without a PaymentIntent,
+    which is not ours.
+    """
     if charge["payment_intent"] is None:
         return None
     return PaymentRefund(
@@ -202,7 +204,9 @@ def _refund(charge: dict[str, Any], event_at: int) -> PaymentRefund | None:
 
 
 def _dispute(dispute: dict[str, Any], event_at: int) -> PaymentDispute | None:
-    """Reads the state of a dispute. Returns None for a charge without a PaymentIntent, which is not ours."""
+    """Returns the state of a dispute, read from Stripe's dispute. None for a charge without a PaymentIntent, which is
+    not ours.
+    """
     if dispute["payment_intent"] is None:
         return None
     return PaymentDispute(
@@ -221,15 +225,18 @@ def _id_of(thing: str | dict[str, Any]) -> str:
 
 
 def _intent(answer: dict[str, Any]) -> PaymentOutcome:
-    """Reads a PaymentIntent from Stripe's answer. Raises OutcomeUnknown when the answer is something else."""
+    """Returns the outcome of a payment, read from an answer of Stripe that must be a PaymentIntent. Raises
+    OutcomeUnknown for any other answer.
+    """
     if not isinstance(answer.get("id"), str):
         raise OutcomeUnknown("no payment")
     return _payment(answer)
 
 
 def _payment(intent: dict[str, Any]) -> PaymentOutcome:
-    """Reads the outcome of a payment from a PaymentIntent. A payment that waits for the absent customer counts as
-    failed."""
+    """Returns the outcome of a payment, read from a PaymentIntent. A payment that waits for the absent customer counts
+    as failed.
+    """
     state = _STATES.get(str(intent.get("status")), PaymentState.FAILED)
     failure = intent.get("last_payment_error") or {}
     return PaymentOutcome(
@@ -257,7 +264,9 @@ def _reason(failure: dict[str, Any], otherwise: str) -> str:
 
 
 def _pack_sale(session: dict[str, Any]) -> PackSale | None:
-    """Reads the sale of a pack from a checkout. None for a checkout outside our payment links (`metadata[credits]`)."""
+    """Returns the sale of a pack, read from Stripe's checkout session. None for a checkout that does not come from our
+    payment links (`metadata[credits]`).
+    """
     account_id = session.get("client_reference_id")
     size = str((session.get("metadata") or {}).get("credits", ""))
     if session.get("payment_status") != "paid" or not account_id or not (size.isascii() and size.isdigit()):

@@ -57,8 +57,9 @@ class ApiClient:
         deadline: float,
         content_type: str = "application/json",
     ) -> T:
-        """Sends a request to generate something, and returns the decoded answer. Repeats it only after 429 with a time
-        to wait, or 503."""
+        """Sends a request to generate something, and returns the answer, decoded as `answer`. Sends it again only after
+        429 with a time to wait, or 503.
+        """
         for tries_left in range(_MAX_TRIES - 1, -1, -1):
             try:
                 return self._call("POST", path, answer, deadline, body, {"Content-Type": content_type})
@@ -212,5 +213,7 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Parses the seconds in Retry-After. These APIs do not send it as a date."""
+    """Returns the seconds in a Retry-After header; None if there is none or it is not a number. These APIs do not send
+    it as a date.
+    """
     return float(value) if value and value.isdecimal() else None

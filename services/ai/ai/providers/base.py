@@ -1,6 +1,6 @@
 """The interface of AI providers.
 
-A provider repeats a call that generates something only when the API's answer says when to retry.
+A provider repeats a call that generates something only when the API's answer says when to retry, or is 503.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,8 +30,9 @@ class GenerationFailed(Exception):
 
 
 def refusal(status: int, said: str, *, wait_seconds: float | None = None) -> GenerationFailed:
-    """Returns the error for an answer with this HTTP status. `said` is the provider's own text, shown for invalid
-    requests."""
+    """Returns the error for an answer with this HTTP status. `said` is the provider's own text, which the client is
+    shown only for invalid requests. `wait_seconds`: when a retry may succeed.
+    """
     if status in (401, 403):
         return GenerationFailed("The AI provider rejected our credentials.")
     if status == 429:

@@ -193,7 +193,9 @@ class Gemini(Provider):
 
 
 def error_of(status: int, body: bytes) -> GenerationFailed:
-    """Returns the error in an answer of Gemini. Its RetryInfo says when to retry."""
+    """Builds the error for Gemini's answer with this HTTP status and body. If the answer has a RetryInfo, the error
+    says when a retry may succeed.
+    """
     try:
         problem = msgspec.json.decode(body, type=_Failure).error
     except (msgspec.MsgspecError, UnicodeDecodeError):

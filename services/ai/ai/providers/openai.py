@@ -148,7 +148,7 @@ class OpenAi(Provider):
 
 
 def error_of(status: int, body: bytes) -> GenerationFailed:
-    """Returns the error in an answer of OpenAI."""
+    """Builds the error for OpenAI's answer with this HTTP status and body."""
     try:
         problem = msgspec.json.decode(body, type=_Failure).error
     except (msgspec.MsgspecError, UnicodeDecodeError):

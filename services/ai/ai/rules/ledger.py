@@ -33,7 +33,7 @@ class Entry(Record):
 
 
 class Book(Record):
-    """The sums of the ledger entries of one account."""
+    """The sums of all ledger entries of one account: what it holds and owes."""
 
     account_id: str
     plan: int = 0
@@ -60,7 +60,7 @@ class Book(Record):
         return self.granted + self.carried
 
     def with_entries(self, entries: Iterable[Entry]) -> "Book":
-        """Returns the book as it is after these further entries."""
+        """Returns the sums as they are once these entries are added to the ledger."""
         book = self
         for entry in entries:
             book = book._with(entry)
@@ -98,8 +98,8 @@ def open_month(book: Book, month: date) -> date:
 
 
 def due(book: Book, month: date, plan_credits: int) -> list[Entry]:
-    """Returns the ledger entries that open a month: the unused plan credits of the last month expire, and those of
-    this month are granted.
+    """Returns the ledger entries that must be added for the month: the unused plan credits of the last month expire,
+    and those of this month are granted. Empty if they are in the ledger.
 
     After a change to a larger plan within the month, the difference is granted at once; a change to a smaller plan
     shows in the next month.
@@ -124,7 +124,8 @@ def _lapse_of_old_month(book: Book, month: date) -> list[Entry]:
 def charge(
     book: Book, operation_id: str, month: date, amount: int, *, action: str, job_id: str | None
 ) -> Entry | None:
-    """Returns the ledger entry that takes `amount` credits from the pools in their order; None when they hold less.
+    """Returns the ledger entry that takes `amount` credits from the pools in their order; None when the pools together
+    hold less.
 
     The `book` must contain the entries of `due` for the month.
     """

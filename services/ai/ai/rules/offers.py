@@ -34,7 +34,9 @@ def _pack(settings: CreditSettings, account_id: str, size: int, link: str | None
 def auto_refill(
     settings: CreditSettings, settings_row: AutoRefillSettings | None, newest: Refill | None
 ) -> AutoRefill:
-    """Returns the account's auto-refill settings together with the state of its newest refill."""
+    """Returns the account's auto-refill as clients see it: its settings, prices, and the status that follows from the
+    newest refill.
+    """
     return AutoRefill(
         available=settings.takes_payments,
         enabled=settings_row is not None and settings_row.enabled,

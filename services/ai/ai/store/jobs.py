@@ -150,7 +150,11 @@ class Jobs:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[Job]:
-        """Returns jobs, newest first. `before`: (created_at, id) of the last row of the page before."""
+        """Returns one page of the jobs that a token may see, newest first, without those of captions.
+
+        `brand_ids`: the brands that the token is limited to, None for all. `kind`: only jobs of this kind. `before`:
+        (created_at, id) of the last job of the previous page.
+        """
         before_at, before_id = before or (_LAST, "")
         values = {
             "account_id": account_id,
@@ -164,7 +168,9 @@ class Jobs:
         return [Job.of(row) for row in rows.mappings()]
 
     def claim_due(self, limit: int, lease_seconds: float) -> list[Job]:
-        """Claims videos whose next step is due, and images whose bytes are stored but whose worker died."""
+        """Claims at most `limit` videos whose next step is due, and images whose bytes are stored but whose worker
+        died.
+        """
         rows = self._connection.execute(_CLAIM_DUE, {"limit": limit, "lease": lease_seconds})
         return [Job.of(row) for row in rows.mappings()]
 
@@ -174,16 +180,17 @@ class Jobs:
             self._connection.execute(_RENEW, {**split, "lease": lease_seconds})
 
     def note_start_attempt(self, claim: Claim, provider: str) -> bool:
-        """Counts a start of the video before the provider is called. Returns False when the claim has lapsed."""
+        """Counts that the video is about to be started at this provider. Returns False when the claim has lapsed."""
         return self._changed(_BEGIN_START, claim, provider=provider)
 
     def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
-        """Takes back the count of a start that the provider put off. The next start is due in `seconds`. Returns False
-        when the claim has lapsed."""
+        """Subtracts a start that was counted, because the provider asked to try later. The next start is due in
+        `seconds`. Returns False when the claim has lapsed.
+        """
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
 
     def started(self, claim: Claim, operation: str) -> bool:
-        """Stores the id of the operation that the provider has started. Returns False when the claim has lapsed."""
+        """Stores the provider's id of the operation that makes the video. Returns False when the claim has lapsed."""
         return self._changed(_STARTED, claim, operation=operation)
 
     def uploaded(self, claim: Claim, upload_id: str, upload_bytes: int) -> bool:
@@ -222,8 +229,9 @@ class Jobs:
         return [Claim(row.id, row.fence) for row in rows]
 
     def fail_lost(self, claim: Claim, code: str, error: str, limit_seconds: float) -> Job | None:
-        """Marks a lost job (see `lost`) as failed and returns it; None if it is no longer lost. Refund it in the same
-        transaction."""
+        """Marks a job that no worker will end as failed and returns it; None if it is no longer lost (see `lost`).
+        Refund it in the same transaction.
+        """
         values = {**claim._asdict(), "code": code, "error": error, "limit_seconds": limit_seconds}
         return self._one(_FAIL_LOST, values)
 
@@ -233,8 +241,9 @@ class Jobs:
 
     @staticmethod
     def _visible(account_id: str, brand_ids: tuple[str, ...] | None) -> Any:
-        """Selects the jobs that a token may see. For a token that is limited to brands these are the jobs of tokens
-        with no other brands (decisions "Who sees and pays what")."""
+        """Returns the statement that selects the jobs that a token may see. For a token that is limited to brands these
+        are the jobs of tokens with no other brands (decisions "Who sees and pays what").
+        """
         statement = select(jobs).where(jobs.c.account_id == account_id, jobs.c.kind != CAPTION)
         if brand_ids is not None:
             reach = text("CAST(:reach AS text[])").bindparams(reach=list(brand_ids))

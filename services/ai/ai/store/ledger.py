@@ -1,6 +1,7 @@
-"""SQL of the ledger of credits: locks and reads an account's ledger, adds entries, sums them up (a closing).
+"""SQL of the ledger of credits: locks and reads an account's ledger and adds entries.
 
-A ledger is locked before entries are added, so that one account's entries are in one order. Entries never change; the
+From time to time the entries of an account are summed up in a row, the closing, so that reading a ledger stays quick. A
+ledger is locked before entries are added, so that one account's entries are in one order. Entries never change; the
 database refuses changes.
 """
 
@@ -115,7 +116,9 @@ class Ledgers:
         return (row["account_id"], _entry(row)) if row else None
 
     def add(self, state: LedgerState, new: Iterable[Entry]) -> None:
-        """Adds entries to the locked ledger. When many were added since the last closing, sums them up in a new one."""
+        """Adds entries to the locked ledger. When many were added since the last closing, stores a new closing (the
+        sums of all entries).
+        """
         account_id = state.book.account_id
         rows = [msgspec.structs.asdict(entry) | {"account_id": account_id} for entry in new]
         if not rows:
@@ -125,7 +128,9 @@ class Ledgers:
             self._connection.exec_driver_sql(_CLOSE, {"account_id": account_id})
 
     def wrong_count(self) -> int:
-        """Returns how many ledgers are out of balance, below zero or have a wrong closing. Reads the whole ledger."""
+        """Returns how many ledgers do not add up or are below zero, plus how many closings are wrong. Reads every
+        entry.
+        """
         return int(self._connection.exec_driver_sql(_SOUND).scalar_one())
 
 

@@ -15,7 +15,7 @@ from contracts.record import Record
 
 
 class Payment(Record):
-    """A row of the table `payments`; models.py explains the columns."""
+    """A payment for credits, with its refunds: a row of the table `payments` (models.py explains the columns)."""
 
     payment_id: str
     account_id: str | None
@@ -51,7 +51,9 @@ class Payments:
         self._connection.execute(row.on_conflict_do_update(index_elements=["payment_id"], set_=same))
 
     def find(self, payment_id: str) -> Payment:
-        """Returns the locked payment. If it paid an auto-refill, first fills in what it bought."""
+        """Returns the payment, whose row must be locked. If the payment is that of an auto-refill, first stores what it
+        bought.
+        """
         self._adopt_refill(payment_id)
         rows = self._connection.execute(select(*_COLUMNS).where(payments.c.payment_id == payment_id))
         return Payment(**rows.mappings().one())
@@ -75,8 +77,10 @@ class Payments:
         amount: int,
         currency: str,
     ) -> None:
-        """Stores what the payment bought. An amount known from Stripe's charge stays: it is the one that gets
-        refunded."""
+        """Stores which account the payment is from and how many credits it bought.
+
+        If Stripe has told the payment's amount already, that amount stays, because refunds are compared with it.
+        """
         values = {
             "account_id": account_id,
             "credits": credits,
@@ -114,12 +118,15 @@ class Payments:
         return [Dispute(**row) for row in rows.mappings()]
 
     def record(self, payment_id: str, clawed_back: int) -> None:
-        """Stores how many of the payment's credits are taken back now, and that one more ledger entry was made for
-        it."""
+        """Stores how many of the payment's credits are taken back in all, and counts the ledger entry that was added
+        for this.
+        """
         values = {"clawed_back": clawed_back, "entries_count": payments.c.entries_count + 1}
         self._connection.execute(update(payments).where(payments.c.payment_id == payment_id).values(values))
 
     def forget_unmatched(self, after: timedelta) -> int:
-        """Deletes old payments for which no purchase became known. Returns how many it deleted."""
+        """Deletes payments, with their refunds and disputes, that were noted longer than `after` ago and still belong
+        to no purchase of credits. Returns how many it deleted.
+        """
         here = (payments.c.account_id.is_(None), payments.c.noted_at < func.clock_now() - after)
         return self._connection.execute(delete(payments).where(*here)).rowcount

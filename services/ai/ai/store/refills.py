@@ -1,4 +1,4 @@
-"""SQL of auto-refill: the owners' settings, and the requested payments.
+"""SQL of auto-refill: the owners' settings, and the refills (automatic purchases of credits).
 
 Limits and due times use business time (`clock_now()`); claims and time-outs use real time (`clock_timestamp()`). Lock
 the account's ledger before writing, except for a claim.
@@ -53,7 +53,9 @@ class AutoRefills:
         )
 
     def save(self, saved: AutoRefillSettings) -> None:
-        """Replaces the account's settings. If auto-refill is enabled, the balance is checked now."""
+        """Replaces the account's settings. If auto-refill is enabled, the worker loop checks the balance at its next
+        tick.
+        """
         values: dict[str, Any] = msgspec.structs.asdict(saved)
         values["due_at"] = func.clock_now() if saved.enabled else None
         values["saved_at"] = func.clock_now()
@@ -65,7 +67,9 @@ class AutoRefills:
         )
 
     def mark_due(self, account_id: str, tier: str) -> None:
-        """Marks the account, so that the worker loop checks its balance."""
+        """Marks the account, if auto-refill is enabled, so that the worker loop checks its balance. An account that is
+        marked already is not changed.
+        """
         here = (
             auto_refills.c.account_id == account_id,
             auto_refills.c.enabled,
@@ -75,7 +79,7 @@ class AutoRefills:
         self._connection.execute(update(auto_refills).where(*here).values(values))
 
     def set_due(self, account_id: str, at: datetime | None) -> None:
-        """Sets when the account's balance is checked next. None means after the next call that spends credits."""
+        """Sets when the worker loop checks the account's balance next. None means that only a charge marks it again."""
         here = auto_refills.c.account_id == account_id
         self._connection.execute(update(auto_refills).where(here).values(due_at=at))
 
@@ -86,7 +90,7 @@ class AutoRefills:
 
 
 class Refills:
-    """The requested payments of auto-refill, over an open transaction."""
+    """The automatic purchases of credits, over an open transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -96,7 +100,9 @@ class Refills:
         self._connection.execute(insert(refills).values(values))
 
     def claim(self) -> Refill | None:
-        """Claims the open refill that has waited longest, if any, for one call."""
+        """Claims the open refill that has waited longest, for one call to the payment provider, and returns it; None if
+        none waits.
+        """
         row = self._connection.execute(_CLAIM).mappings().one_or_none()
         return Refill(**row) if row else None
 
@@ -105,9 +111,9 @@ class Refills:
         self._note(refill_id, sent_at=func.clock_now())
 
     def stop_sending(self, refill_id: str, why: str, unanswered: timedelta) -> None:
-        """Stores that a refill is open but must not be sent again, only searched for.
+        """Stores that the order of an open refill must not be sent again: from now on its payment is only searched for.
 
-        `unanswered`: how long ago the order that may have taken effect was sent.
+        `why`: the reason. `unanswered`: how long ago the order that may have taken effect was sent.
         """
         self._note(refill_id, error=why, sent_at=func.clock_now() - unanswered)
 
@@ -122,7 +128,7 @@ class Refills:
         return self._one(refills.c.account_id == account_id)
 
     def since(self, saved: AutoRefillSettings, limit: int) -> list[Refill]:
-        """Returns the refills with the same card since the settings were saved, newest first.
+        """Returns at most `limit` refills with the same card since the settings were saved, newest first.
 
         The previous release may have changed the card without setting `saved_at`, so the card is compared.
         """

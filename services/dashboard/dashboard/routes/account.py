@@ -119,10 +119,10 @@ def choose_dates() -> tuple[str, int] | Response:
 def _changed(
     change: Callable[[], object], then: str, again: Callable[[str], str] | None = None
 ) -> tuple[str, int] | Response:
-    """Makes a change of the account, then redirects to `then`.
+    """Calls `change`, which changes something of the account, then redirects to `then`.
 
-    If the API refuses the change, `again` renders the screen that shows the reason. Without `again`, that is the screen
-    of the account.
+    If the API refuses the change, `again` renders the screen with the reason. Without `again`, that is the screen of
+    the account.
     """
     try:
         change()
@@ -165,7 +165,8 @@ def _end(client: Posthaste, session_id: str) -> None:
 
 def _asks_for_codes(client: Posthaste) -> Callable[[], bool | None]:
     """Returns a function that returns whether signing in asks for a code of an authenticator app, as it was at most a
-    minute ago; None before an API of the release before, which does not say."""
+    minute ago. It returns None if the API is of the previous release, which does not tell.
+    """
 
     def read() -> bool | None:
         try:

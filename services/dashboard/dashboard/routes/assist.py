@@ -1,4 +1,4 @@
-"""AI in the composer: a caption in the voice of a brand, an image, and a video. All cost credits."""
+"""AI in the form for a post: a caption in the style of a brand, an image, and a video. All cost credits."""
 
 from typing import Any
 
@@ -28,10 +28,10 @@ FILM_SHAPES = {it: SHAPES[it] for it in ("16:9", "9:16")}
 
 @screens.get("")
 def show() -> str:
-    """Shows the forms for AI, with the costs and the remaining credits: a part of the composer, or a screen of its
-    own.
+    """Shows the forms for AI, with the costs and the remaining credits: as a part of the form for a post, or as a
+    screen of its own.
 
-    An image and a video that were begun on an earlier visit and are still being made are shown too.
+    Images and videos that were begun earlier and are still being made are shown too.
     """
     client = api.reader()
     balance, brands, jobs = api.together(
@@ -47,7 +47,7 @@ def show() -> str:
 
 @screens.post("/caption")
 def caption() -> tuple[str, int]:
-    """Writes a caption and shows it beside the form; a button puts it into the post."""
+    """Has AI write a caption and shows it beside the form; a button puts it into the post."""
     form = request.form
     instruction = form.get("ai_instruction", "").strip()
     if not instruction:
@@ -65,7 +65,7 @@ def caption() -> tuple[str, int]:
 
 @screens.post("/image")
 def image() -> tuple[str, int]:
-    """Makes an image and shows it. The image stays in the library, whether or not the post uses it."""
+    """Has AI make an image and shows it. The image stays in the library, whether or not the post uses it."""
     form = request.form
     prompt = form.get("ai_prompt", "").strip()
     if not prompt:
@@ -124,7 +124,9 @@ def _under_way(job: AiJob, left: int, *, is_begun: bool = False) -> str:
 
 
 def _ask(call: Any) -> tuple[str, int]:
-    """Makes a call of the API that costs credits and shows the result, or the reason if it fails."""
+    """Calls `call`, which makes a call of the API that costs credits and renders the result. Returns the rendered
+    result, or the reason if the call fails, with the HTTP status.
+    """
     try:
         return call(api.patient()), 200
     except AuthenticationError:
@@ -142,8 +144,9 @@ def _made(**result: Any) -> str:
 
 
 def _shown(part: str, **more: Any) -> str:
-    """Shows a part of the composer or, if no script asked for it, a page of its own, from which a post is begun with
-    what was made."""
+    """Renders the template `part` for the form of a post or, without JavaScript, on a page of its own, from which a
+    post can be begun with what was made.
+    """
     is_asked_for = "HX-Request" in request.headers
     is_page = not is_asked_for or "page" in request.args
     template = part if is_asked_for else "assist_page.html"

@@ -48,7 +48,8 @@ def show(brand_id: str) -> str:
 def change(brand_id: str) -> Answer:
     """Changes the name and the time zone of a brand.
 
-    The page that answers holds the former ones, so that the change can be undone: an address has no room for them.
+    The answer is a page that holds the former values, so that the change can be undone: a redirect's address has no
+    room for them.
     """
 
     def edit(client: Posthaste) -> str | Answer:
@@ -114,7 +115,8 @@ def withdraw(brand_id: str, invitation_id: str) -> Answer:
 
 
 def _done(work: Callable[[Posthaste], str | Answer], again: Callable[[str], str]) -> Answer:
-    """Makes a change with `work`. Redirects to the address that `work` returns; another answer is passed on.
+    """Calls `work`, which makes a change. Redirects to the address that `work` returns; if `work` returns an answer,
+    returns that.
 
     If the API refuses the change, `again` renders the screen with the form and the reason.
     """
@@ -148,7 +150,7 @@ def _listed(problem: str = "") -> str:
 
 
 def _shown(brand_id: str, problem: str = "", *, done: str = "") -> str:
-    """Shows a brand, and to its owner the people who work on it and the invitations, which nobody else may see."""
+    """Shows a brand and, to its owner only, the people who work on it and the open invitations."""
     client, asked = api.reader(), request.args
     people: CollaboratorList | None = None
     invited: InvitationList | None = None

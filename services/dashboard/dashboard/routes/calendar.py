@@ -34,8 +34,9 @@ _REFUSALS = {
 
 
 class Entry(NamedTuple):
-    """What the calendar shows of a post. Computed before the template is rendered, because a month has hundreds, and a
-    call in a template takes several times as long."""
+    """What the calendar shows of a post. Computed before the template is rendered: a month has hundreds of posts, and
+    calls in a template take several times as long.
+    """
 
     post: CalendarPost
     text: str
@@ -97,7 +98,8 @@ def show() -> str:
 
 
 def _address(present: dict[str, str], choice: dict[str, str], **changed: str) -> str:
-    """Returns the address of the calendar with the present view and choice, and with the values in `changed`.
+    """Returns the address of the calendar with these parameters: the view `present`, the filters `choice`, and the
+    values in `changed`, which replace those of the view.
 
     url_for is not used, because it takes 40 µs and a month links to each of its days.
     """
@@ -106,8 +108,10 @@ def _address(present: dict[str, str], choice: dict[str, str], **changed: str) ->
 
 
 def _first_view() -> str:
-    """Returns the view for a person who chose none. Phones name themselves "Mobi" in every browser (MDN, "Browser
-    detection using the user agent", 27 November 2026), and have no room for seven days side by side.
+    """Returns the view for a person who chose none: the list on phones, which have no room for seven days side by side,
+    else the month.
+
+    Phones name themselves "Mobi" in every browser (MDN, "Browser detection using the user agent", 27 November 2026).
     """
     return "list" if "Mobi" in (request.user_agent.string or "") else "month"
 
@@ -126,7 +130,7 @@ def move() -> str | tuple[str, int] | Response:
     """Moves a post to another time.
 
     A script gets the post as the calendar shows it or, if the API refuses, the reason as text. Without a script, the
-    answer is a page. Both have the way back: an address has no room for it.
+    answer is a page. Both contain the form that moves the post back: a redirect's address has no room for it.
     """
     form = request.form
     post_id, zone = form.get("post_id", ""), form.get("zone", "")
@@ -159,10 +163,12 @@ def move() -> str | tuple[str, int] | Response:
 
 
 def _moved(post_id: str, seen_at: str, zone: str) -> tuple[CalendarPost, tuple[str, str], Places]:
-    """Moves a post. Returns the post, the date and time that it had before, and the places.
+    """Moves a post to the time in the form. Returns the post, the date and time that it had before, and the person's
+    pages and brands.
 
-    All reads come before the move: a read that failed after it would hide that the post has moved. Raises TimeRefused,
-    also for a post that somebody else has moved since the calendar was loaded, and errors of the API.
+    All reads come before the move: a read that failed after it would hide that the post has moved. Raises TimeRefused
+    for an impossible time and for a post that somebody else has moved since the calendar was loaded, and errors of the
+    API.
     """
     form, client = request.form, api.patient()
     at = times.read(form.get("date", ""), form.get("time", ""), zone)

@@ -1,4 +1,4 @@
-"""The screen that turns the codes of an authenticator app on, with a QR code, and off again.
+"""The screen on which a person turns the codes of an authenticator app (the second factor) on, with a QR code, or off.
 
 It always concerns the person's own account.
 """
@@ -55,7 +55,7 @@ def confirm() -> Answer:
 
 @screens.post("/off")
 def off() -> Answer:
-    """Turns the codes at the sign-in off."""
+    """Turns the second factor off: signing in needs only the password again."""
     try:
         api.own().disable_totp(
             password=request.form.get("password", ""), totp_code=_code(), idempotency_key=_key()
@@ -80,8 +80,9 @@ def _begun(address: str, problem: str = "") -> str:
 
 
 def _refused(error: ApiError, field: str, told: str) -> Answer:
-    """Shows the screen again with the reason of a refusal. The reason is `told` if the API refuses the field
-    `field`."""
+    """Shows the screen again with the reason why the API refused a change: `told` if it refused the field `field`, else
+    the API's own reason. Other errors are raised again.
+    """
     if error.status == 401 or error.status >= 500:
         raise error
     named = [it.field for it in error.fields]

@@ -30,7 +30,7 @@ Answer = str | tuple[str, int] | Response
 
 @dataclass(frozen=True)
 class Found:
-    """Some conversations under a post, newest first, or the reason why they cannot be read now."""
+    """A page of the conversations under a post, newest first, or the reason why they cannot be read now."""
 
     threads: list[Thread] = field(default_factory=list)
     problem: str = ""
@@ -58,9 +58,8 @@ def index() -> str:
 
 @screens.get("/of/<post_id>")
 def of_post(post_id: str) -> Answer:
-    """Shows the conversations under one post.
-
-    With JavaScript this is a part of the inbox, without JavaScript a screen of its own.
+    """Shows the conversations under one post: with JavaScript as a part of the inbox, without JavaScript as a screen of
+    its own.
     """
     client, read = api.reader(), _reading(post_id)
     if "HX-Request" not in request.headers:
@@ -87,7 +86,7 @@ def of_post(post_id: str) -> Answer:
 def reply(post_id: str) -> Answer:
     """Replies to a comment. If that fails, shows the form again with the reason and what was typed.
 
-    The call has the form's own idempotency key: if the button is pressed twice, one reply is written.
+    The API call has the idempotency key that is in the form: if the button is pressed twice, one reply is written.
     """
     form = request.form
     comment_id, page_id = form.get("comment_id", ""), form.get("page_id", "")
@@ -121,8 +120,9 @@ def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: st
 
 
 def _reading(post_id: str) -> Callable[[], CommentList | PosthasteError]:
-    """Returns a function that reads some comments under a post and returns them, or the error if the API does not give
-    them. The function may run in any thread."""
+    """Returns a function that reads one page of the comments under a post. It returns them, or the error if the API
+    answers with one. It may run in any thread.
+    """
     # Longer than a read waits: the platform may be slow, and the API's answer says so.
     client, cursor = api.patient(), request.args.get("after") or None
 
@@ -138,7 +138,9 @@ def _reading(post_id: str) -> Callable[[], CommentList | PosthasteError]:
 
 
 def _found(comments: CommentList | PosthasteError, platform: str, account_id: str) -> Found:
-    """Returns the conversations of a page's comments. `account_id`: the platform's id of the page."""
+    """Returns the conversations in these comments, or the reason why they could not be read. `account_id`: the
+    platform's id of the linked page.
+    """
     if isinstance(comments, ApiError):
         said = words.said(comments)
         if platform and comments.code == "PLATFORM_ERROR":

@@ -1,4 +1,4 @@
-"""The composer: one post for several pages, checked while the person writes it, sent now or later."""
+"""The form for a post: one post for several pages, checked while the person writes it, sent now or later."""
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -47,7 +47,7 @@ class Result:
 
     @property
     def is_unknown(self) -> bool:
-        """Whether the post may be out all the same, or may go out yet."""
+        """Whether the post may have been published in spite of the error, or may still be."""
         return self.code in words.UNSETTLED
 
 
@@ -55,8 +55,8 @@ class Result:
 class UnreadFile:
     """A file of a draft that was not read from the library.
 
-    Either it cannot be read now: the draft keeps it, but shows no picture of it. Or the draft is a copy of a post that
-    tells enough of its files.
+    Either it cannot be read now: the draft keeps it, but shows no picture. Or the draft copies a post that describes
+    it.
     """
 
     media_id: str
@@ -68,7 +68,7 @@ class UnreadFile:
 
 @screens.get("")
 def show() -> str:
-    """Shows the composer: empty, for the page `page`, with the files `media_id`, or with the content of the post
+    """Shows the form for a post: empty, for the page `page`, with the files `media_id`, or with the content of the post
     `copy`.
 
     If the copied post was cancelled, its time is copied too, unless that time has passed.
@@ -101,7 +101,7 @@ def show() -> str:
 
 @screens.post("")
 def send() -> tuple[str, int] | str:
-    """Uploads the chosen files and sends the post. A refusal is shown with the form as it was typed."""
+    """Uploads the chosen files and sends the post. If the API refuses it, shows the form as typed, with the reason."""
     draft = Draft.from_form(request.form)
     places = recent_places(api.reader())()
     problem = draft.problem()
@@ -160,7 +160,7 @@ def edit() -> str:
 
 @screens.post("/check")
 def check() -> str:
-    """Shows a part of the form: the findings about the post on each chosen page, and the previews of the post."""
+    """Shows a part of the form: what the API's check found for each chosen page, and previews of the post."""
     draft = Draft.from_form(request.form)
     problem = draft.problem()
     places = recent_places(api.reader())()
@@ -173,7 +173,7 @@ def check() -> str:
 
 @screens.get("/library")
 def library() -> str:
-    """Shows the part of the form that offers the files that were uploaded before, newest first."""
+    """Shows the part of the form that offers files which were uploaded earlier, newest first."""
     chosen, cursor = set(request.args.getlist("media_id")), request.args.get("after") or None
     found = api.reader().list_media(limit=_LIBRARY, cursor=cursor)
     return render_template(
@@ -184,7 +184,7 @@ def library() -> str:
 
 @screens.get("/files")
 def files() -> str:
-    """Shows the tiles of files whose ids the browser has kept with a draft."""
+    """Shows the tiles of the files with the ids in the request, which the browser has kept with a draft."""
     chosen = tuple(dict.fromkeys(request.args.getlist("media_id")))[:_MOST_FILES]
     return "".join(render_template("compose_file.html", file=it) for it in _files(chosen))
 
@@ -195,7 +195,7 @@ def upload() -> Uploaded:
 
 
 def _settings_of(post: FullPost) -> Form:
-    """Returns the platform settings of an existing post as fields of the composer's form."""
+    """Returns the platform settings of an existing post as fields of the form."""
     found: Form = Form()
     for platform in recent_platforms(api.reader())().values():
         found.update(raw_of(platform.settings_field, getattr(post, platform.settings_field, None)))
@@ -225,7 +225,7 @@ def _used_platforms(places: Places) -> Platforms:
 
 
 def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
-    """Reads those files of a draft that still exist."""
+    """Returns those of these files that still exist. Files that cannot be read now are `UnreadFile`."""
     if not media_ids:
         return []
     try:
@@ -244,7 +244,7 @@ def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
 def _files_of(post: FullPost) -> list[Media | UnreadFile]:
     """Returns the files of a copied post as the post itself shows them, which saves a call.
 
-    A file that was deleted since is among them. The check of the composer says so.
+    They may include a file that was deleted since. The check of the form says so.
     """
     if len(post.media) < len(post.media_ids):
         return _files(tuple(post.media_ids))
@@ -297,7 +297,7 @@ def _findings(draft: Draft, places: Places) -> dict[str, list[Finding]]:
 
 @screens.app_template_global()
 def ready_of(findings: dict[str, list[Finding]] | None) -> list[str]:
-    """Returns the pages that can take the post: those without a finding that is an error."""
+    """Returns the ids of the pages that can take the post: those for which the check found no error."""
     return [page_id for page_id, found in (findings or {}).items() if not any(it.code for it in found)]
 
 
@@ -351,8 +351,8 @@ def _beside(
 
 
 def _content(draft: Draft, places: Places) -> dict[str, Any]:
-    """Returns a draft's content for the calls that validate and send it, with only the settings that differ from the
-    defaults."""
+    """Returns the draft as parameters of the calls that validate and send a post, without settings that are defaults.
+    """
     platforms = recent_platforms(api.reader())()
     codes = {places.pages[it].platform for it in draft.page_ids if it in places.pages}
     settings = {

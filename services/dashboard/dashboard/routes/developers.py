@@ -34,7 +34,7 @@ def show() -> str:
 
 @screens.post("/tokens")
 def create_token() -> Answer:
-    """Creates a token and shows it. It is shown only this once."""
+    """Creates an API token and shows its value, which is shown only this once."""
     days = request.form.get("days", "")
     ends = datetime.now(UTC) + timedelta(days=int(days)) if days and days in words.EXPIRIES else None
 
@@ -55,7 +55,7 @@ def create_token() -> Answer:
 
 @screens.post("/tokens/<token_id>/<action>")
 def change_token(token_id: str, action: str) -> Answer:
-    """Revokes a token, or gives it a new secret. The new secret is shown only this once."""
+    """Revokes an API token, or replaces it by a new one with the same rights, whose value is shown only this once."""
 
     def change(_client: Posthaste) -> Answer:
         client = api.own()
@@ -124,7 +124,7 @@ def delivery(webhook_id: str, delivery_id: str) -> str:
 
 
 def indented(body: str) -> str:
-    """Returns JSON with each member on a line of its own; a text that is not JSON as it is."""
+    """Returns JSON with each member on a line of its own. A text that is not JSON is returned unchanged."""
     try:
         return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
     except ValueError:
@@ -144,8 +144,9 @@ def replay(webhook_id: str, delivery_id: str) -> Answer:
 
 @screens.get("/requests")
 def requests() -> str:
-    """Shows the log of requests, with its filters. Without a filter it has those of tokens alone: people's use of these
-    pages would hide them."""
+    """Shows the log of requests, with its filters. Without a filter it shows only requests with API tokens, because
+    people's use of the dashboard would hide them.
+    """
     client, asked = api.reader(), request.args
     is_errors, with_people = asked.get("errors") == "yes", asked.get("people") == "yes"
     filters: dict[str, Any] = {
@@ -172,9 +173,8 @@ def requests() -> str:
 
 @screens.get("/requests/<request_id>")
 def one_request(request_id: str) -> str:
-    """Shows a request with its token, and the posts, attempts and deliveries that it led to.
-
-    So a person finds the way from the log to the reason why a post failed.
+    """Shows a request with its token, and the posts, attempts and deliveries that it led to, so that a person finds out
+    why a post failed.
     """
     client = api.reader()
     found, pages, tokens = api.together(
@@ -189,7 +189,7 @@ def one_request(request_id: str) -> str:
 
 
 def _fields() -> dict[str, Any]:
-    """Returns the fields of a webhook's form."""
+    """Returns the submitted fields of the form for a webhook, as parameters of the API."""
     form = request.form
     return {
         "name": form.get("name", "").strip(),
@@ -204,9 +204,10 @@ def _key() -> str | None:
 
 
 def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | None = None) -> Answer:
-    """Makes a change and returns its answer.
+    """Calls `change`, which makes a change, and returns its answer.
 
-    If the API refuses the change, `again` renders the screen with the reason and the form as it was typed.
+    If the API refuses the change, `again` renders the screen with the reason and the form as it was typed; without
+    `again`, that is the screen for developers.
     """
     forget("webhooks")
     try:

@@ -36,7 +36,7 @@ def show(invitation_id: str, code: str) -> Answer:
 def accept(invitation_id: str, code: str) -> Answer:
     """Accepts the invitation, signs in to the account with the invited address, and begins the work on the brand.
 
-    Who signs in with codes of an app is asked to sign in with the next one, because each works once.
+    A person whose account asks for codes of an app signs in with the app's next code, because each code works once.
     """
     form = request.form
     password, totp_code = form.get("password", ""), form.get("code", "").strip() or None

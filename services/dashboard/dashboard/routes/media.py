@@ -72,8 +72,9 @@ def show(media_id: str) -> str:
 
 
 def _posts(client: Posthaste, post_ids: list[str]) -> list[FullPost]:
-    """Returns the posts that use a file, as far as the person may see them. An API that is older than these pages
-    cannot list them."""
+    """Returns those of the posts with these ids that the person may see; none if the API is of an older release, which
+    cannot list them.
+    """
     if not post_ids:
         return []
     try:
@@ -88,7 +89,7 @@ def _posts(client: Posthaste, post_ids: list[str]) -> list[FullPost]:
 
 @screens.post("/delete")
 def delete() -> tuple[str, int] | Response:
-    """Deletes the chosen files. A file that a scheduled post needs stays, and the screen says which."""
+    """Deletes the chosen files. Files that a scheduled post needs stay, and the screen names them."""
     client, chosen = api.patient(), request.form.getlist("media_id")[:_MOST]
     if not chosen:
         return _listed(["Choose the files first."]), 400

@@ -48,7 +48,9 @@ def show() -> str:
 
 @screens.get("/overview/next")
 def goes_out_next() -> str | Response:
-    """Shows the part of the overview with the next posts, where many posts that need attention come before them."""
+    """Shows the overview's list of the posts that are published next. It is loaded separately if many posts need
+    attention.
+    """
     if "HX-Request" not in request.headers:
         return redirect(url_for("posts.index"))
     client = api.reader()

@@ -46,7 +46,7 @@ def connect() -> tuple[str, int] | Response:
 def linked() -> str | tuple[str, int] | Response:
     """Shows the accounts that the platform's login has found, for the person to choose from.
 
-    The login leads back to this screen. It ends only in the browser that has begun it.
+    The platform's login leads back to this screen, which shows them only in the browser in which the login began.
     """
     session_id = request.args.get("session_id", "")
     if not session_id:
@@ -81,7 +81,7 @@ def choose(session_id: str) -> str | tuple[str, int] | Response:
 
 @screens.get("/<page_id>/reconnect")
 def reconnect(page_id: str) -> Response:
-    """Redirects from the address that the API names for reconnecting a page to the list of pages."""
+    """Redirects to the list of pages. The API's answers name this address for reconnecting a page."""
     return redirect(url_for("pages.index", _anchor=page_id))
 
 

@@ -55,7 +55,7 @@ def index() -> str:
 
 @screens.get("/attention")
 def attention() -> str:
-    """Shows the number in the title of the tab "Needs attention", and nothing if no post needs attention."""
+    """Shows the number for the title of the tab "Needs attention": how many posts need it; nothing for none."""
     client = api.reader()
 
     def read() -> str:

@@ -26,7 +26,7 @@ _AT_ONCE = 100
 
 
 def by_name(page: Page) -> tuple[str, str]:
-    """Returns the key by which linked pages are sorted on every screen."""
+    """Returns the key by which linked pages are sorted on every screen: name in lower case, then platform."""
     return page.name.lower(), page.platform
 
 
@@ -59,9 +59,9 @@ class Places:
         return zones.pop() if len(zones) == 1 else ""
 
     def by_day(self, posts: Iterable[T], at: str, now: datetime) -> list[tuple[str, list[T]]]:
-        """Returns posts under the headings of their days, in the given order.
+        """Groups posts by day, in the given order: (heading of the day, its posts).
 
-        Each day is a day in the time zone of the post's brand. `at`: the name of the field with the time.
+        Each day is a day in the time zone of the post's brand. `at`: the name of the posts' field with the time.
         """
 
         def heading(post: Any) -> str:
@@ -86,7 +86,7 @@ class Places:
 
 @dataclass(frozen=True)
 class Filters:
-    """The filters of a list of posts, from the address of the screen. An empty filter lets every post through."""
+    """The filters of a list of posts, from the query of the screen's URL. An empty filter lets every post through."""
 
     brand: str = ""
     page: str = ""
@@ -120,7 +120,7 @@ class Filters:
 
     @property
     def query(self) -> dict[str, str]:
-        """Returns the filters as parameters of an address of the dashboard."""
+        """Returns the filters as parameters of a URL of the dashboard."""
         return {name: value for name, value in vars(self).items() if value}
 
     def zone(self, places: Places) -> str:
@@ -133,7 +133,7 @@ class Filters:
 
 
 def search_text() -> str:
-    """Returns the text that the address of the screen searches for; empty if it is too short to search for."""
+    """Returns the search text in the query of the screen's URL; empty if it is too short to search for."""
     search = " ".join(request.args.get("search", "").split())[:_LONGEST_SEARCH]
     return search if len(search) >= _SHORTEST_SEARCH else ""
 
@@ -151,8 +151,8 @@ def recent_brands(client: Posthaste) -> Callable[[], dict[str, BrandInList]]:
 
 
 def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callable[[], Places]:
-    """Returns a function that returns the places of this session: its linked pages as they were at most a minute ago
-    (with `with_new_pages`, as they are now), and its brands.
+    """Returns a function that returns the linked pages and brands of this session. The pages are as they were at most a
+    minute ago or, with `with_new_pages`, as they are now; the brands at most two minutes old.
 
     The function makes up to two calls of the API side by side, and another call for each further hundred pages or
     brands. Only for screens that make another call as well, which notices when the session has ended.
@@ -164,8 +164,8 @@ def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callabl
 
 
 def refusals(posts: Iterable[ScheduledPost]) -> dict[str, ScheduledPost]:
-    """Returns by linked page the failed post for which its platform did not let Posthaste in; of several, the one that
-    was planned last.
+    """Returns page id → the failed post whose platform refused access to Posthaste, for example because the page's
+    permission has ended. Of several, the one that was scheduled last.
     """
     found = [
         it
@@ -176,7 +176,9 @@ def refusals(posts: Iterable[ScheduledPost]) -> dict[str, ScheduledPost]:
 
 
 def recent_refusals(client: Posthaste) -> Callable[[], dict[str, ScheduledPost]]:
-    """Returns a function that returns the refused posts of this session by page, as they were at most a minute ago."""
+    """Returns a function that returns the posts of this session that failed because their platform refused access: page
+    id → post, as they were at most a minute ago.
+    """
 
     def read() -> dict[str, ScheduledPost]:
         return refusals(client.list_scheduled_posts(status="failed", limit=_AT_ONCE).scheduled_posts)
@@ -185,5 +187,5 @@ def recent_refusals(client: Posthaste) -> Callable[[], dict[str, ScheduledPost]]
 
 
 def forget_places() -> None:
-    """Forgets the kept linked pages and brands of this session after a change."""
+    """Forgets the linked pages and brands that are kept for this session, because one of them was changed."""
     forget("pages", "brands")

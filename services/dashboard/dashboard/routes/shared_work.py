@@ -17,9 +17,8 @@ _IN_THE_MENU = 12
 
 @screens.get("")
 def others() -> str | Response:
-    """Shows the other brands that the person may work on, as a part of the menu.
-
-    Without JavaScript, redirects to the list of all brands.
+    """Shows in the menu the other brands that the person may work on. Without JavaScript, redirects to the list of all
+    brands.
     """
     if "HX-Request" not in request.headers:
         return redirect(url_for("brands.index"))
@@ -50,9 +49,10 @@ def leave() -> Response:
 
 
 def joined_work(token: str, brand_id: str) -> SharedWork | None:
-    """Returns the work on a brand that a person has just joined, whose session has this token.
+    """Begins the work on a brand that a person has just joined, in the session with this token, and returns it. None if
+    the person does not work on the brand.
 
-    This never prevents a sign-in: if the API does not answer, the person begins in their own account.
+    This never prevents a sign-in: if the API does not answer, returns None, and the person begins in their own account.
     """
     client = api.own(token)
     try:
@@ -64,8 +64,8 @@ def joined_work(token: str, brand_id: str) -> SharedWork | None:
 
 
 def only_shared_work(token: str) -> SharedWork | None:
-    """Returns the work on the newest shared brand, for a person who has just signed in and has no brand of their own;
-    else None.
+    """Begins the work on the newest shared brand, for a person who has just signed in and has no brand of their own,
+    and returns it; else returns None.
 
     This never prevents a sign-in: if the API does not answer, the person begins in their own account.
     """

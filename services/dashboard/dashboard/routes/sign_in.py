@@ -103,7 +103,8 @@ def leave() -> Response:
 
 
 def _taken_zone(token: str) -> str:
-    """Gives an account without a time zone that of the browser, and returns it; empty if that is not known.
+    """Gives an account without a time zone that of the browser, and returns it; empty if the browser's is not known or
+    is UTC.
 
     This never prevents a sign-in: if the API does not answer, the account takes the zone at the next sign-in.
     """

@@ -1,7 +1,7 @@
 """The screens of usage and billing, always of the person's own account.
 
-They show what is left of the month, the day and the storage, and the use by day. They show the AI credits and what
-changed them, and sell more of them.
+They show what is left of the month, the day and the storage, the use by day, and the AI credits with what changed them.
+People buy more credits here.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ def show() -> str:
 
 @screens.get("/usage/credits")
 def credits() -> str:  # noqa: A001
-    """Shows what changed the AI credits."""
+    """Shows the list of what changed the account's AI credits."""
     found = api.own().list_credit_ledger(limit=_ON_A_PAGE, cursor=request.args.get("after") or None)
     return _page("usage_credits.html", "credits", entries=found.entries, after=found.next_cursor)
 
@@ -37,7 +37,7 @@ def credits() -> str:  # noqa: A001
 @screens.get("/billing/packs")
 @screens.get("/billing/auto-refill")
 def billing() -> Response:
-    """Redirects from the address of billing that the API's answers name to the screen of the credits."""
+    """Redirects to the screen of the credits. The API's answers name these addresses for billing."""
     return redirect(url_for("usage.show", _anchor="credits"))
 
 
@@ -96,7 +96,7 @@ def _shown(problem: str = "") -> str:
 
 
 def _day_ends() -> datetime:
-    """Returns the time at which the API's day ends, which is one in UTC."""
+    """Returns the end of the API's present day, which is a day in UTC."""
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     return tomorrow.replace(hour=0, minute=0, second=0, microsecond=0)
 

@@ -20,9 +20,10 @@ REMOVALS_DUE = Waker()
 
 
 def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
-    """Deletes every object under the key, then the key's row in `removals`. Returns False when the storage is down.
+    """Deletes from the storage every object of an ended upload or removal, then its row in `removals`. Returns False
+    when the storage is down.
 
-    A multipart upload under the key is aborted first.
+    An unfinished multipart upload is aborted first.
     """
     try:
         if ended.parts_id is not None:
@@ -36,7 +37,7 @@ def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
 
 
 def remove_due(context: AppContext) -> int:
-    """Deletes some of the objects whose deletion is due. Returns the number of keys whose objects are gone."""
+    """Deletes a batch of the objects whose deletion is due. Returns how many keys have no objects any more."""
     with context.database.transaction() as connection:
         due = Removals(connection).claim(_BATCH, _FIRST_WAIT, _LONGEST_WAIT)
     gone = [it for it in due if remove_now(context, it)]

@@ -60,7 +60,8 @@ def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequen
 
 
 def drop_unconfirmed(context: AppContext) -> int:
-    """Deletes attachments to posts that were never stored, and old rows about posts and deletions.
+    """Deletes attachments to posts that were never stored, and rows about posts and deletions that are too old to be
+    needed.
 
     Returns how many rows were deleted or examined.
     """
@@ -73,10 +74,11 @@ def drop_unconfirmed(context: AppContext) -> int:
 
 
 def remove_orphans(context: AppContext) -> int:
-    """Removes objects that belong to no row, such as bytes that arrived after their upload had ended.
+    """Searches the storage for objects that belong to no row, such as bytes that arrived after their upload had ended,
+    and deletes them.
 
-    The position in the list of objects is saved after each page, so that an interrupted tick loses nothing. Returns 1
-    if it stopped before the end of the list, else 0.
+    Does nothing unless the search is due. The position in the list of objects is saved after each page, so that an
+    interrupted run loses nothing. Returns 1 if it stopped before the end of the list, else 0.
     """
     with context.database.transaction() as connection:
         chores = Chores(connection)
@@ -97,7 +99,7 @@ def remove_orphans(context: AppContext) -> int:
 
 
 def _remove_orphans_of(context: AppContext, object_names: Iterable[str]) -> None:
-    """Removes the objects among these that belong to no row. Leaves objects alone whose names are not in our format."""
+    """Deletes those of these objects that belong to no row. Objects whose names are not in our format stay."""
     keys = {name.partition("/")[0] for name in object_names}
     with context.database.reading() as connection:
         orphans = Removals(connection).orphan_keys([key for key in keys if names.is_key(key)])

@@ -19,7 +19,9 @@ _BLANK = 0xFF
 
 
 def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
-    """Overwrites the camcorder's notes in the file `files[0]`. Returns how many there were."""
+    """Overwrites the notes of a camcorder in the video `files[0]`, an open descriptor. Returns how many notes there
+    were.
+    """
     count = 0
     with mmap.mmap(files[0], 0) as data:
         at = data.find(_UUID + _NAME)
@@ -43,10 +45,10 @@ def _size(data: mmap.mmap, at: int) -> int:
 
 
 def _blank(data: mmap.mmap, at: int, length: int) -> None:
-    """Overwrites `length` bytes of a message.
+    """Overwrites `length` bytes of a message from the position `at` on.
 
-    Leaves each sequence of two zeros and a three as it is, and does not count the three, an emulation prevention byte
-    (H.264 7.4.1).
+    Where two zeros and a three follow each other, they stay, and the three does not count: it is an emulation
+    prevention byte (H.264 7.4.1).
     """
     while length > 0 and at < len(data):
         if data[at : at + 3] == b"\0\0\3":

@@ -69,9 +69,9 @@ _DECODED_WHOLE_PIXELS = 1_000_000
 def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
     """Checks an uploaded image, and changes it if it may not be stored as it is.
 
-    `files` are the uploaded file and an empty one, into which a changed image is written. Returns the type to store,
-    the size as displayed, and whether the second file was written. For an image that is not accepted returns `refused`
-    with the reason.
+    `files` are the uploaded file and an empty one, into which a changed image is written. Returns `mime_type` (the type
+    to store), `width` and `height` as displayed, and `changed`: whether the second file was written. For an image that
+    is not accepted returns only `refused`, the reason.
     """
     uploaded, replacement = files
     mime_type = argument["mime_type"]
@@ -89,8 +89,8 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """Removes metadata from an image, and writes what remains into the file `replacement`. Writes nothing if there is
-    nothing to remove. Raises Refused for a damaged image.
+    """Writes the image without its metadata into the file `replacement`. Writes nothing if there is nothing to remove.
+    Raises Refused for a damaged image.
 
     Returns the orientation, and whether the replacement was written.
     """
@@ -108,7 +108,9 @@ def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool
 
 @contextmanager
 def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
-    """Yields the opened image. Turns errors in the block into Refused, except MemoryError."""
+    """Yields the image in a file, opened by Pillow. Turns errors that the block raises into Refused, except
+    MemoryError.
+    """
     os.lseek(descriptor, 0, os.SEEK_SET)
     try:
         with (

@@ -22,8 +22,8 @@ _FINE_PIXELS = 60_000_000
 
 
 def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Writes the first frame as a JPEG of at most `max_bytes` into the second file. Returns the JPEG's width and
-    height.
+    """Writes the first frame of the image `files[0]` into `files[1]`, as a JPEG of at most `max_bytes`. Returns the
+    JPEG's width and height.
 
     `argument` has the width and height that the JPEG must have when it is displayed. If they are None, the image's own
     are used, reduced so that no side is longer than LONGEST_SIDE.

@@ -39,8 +39,9 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
 
 
 def detach(context: AppContext, request: DetachMedia) -> Nothing:
-    """Detaches a post's files at once, before its event arrives. Events about earlier revisions that arrive later
-    change nothing."""
+    """Detaches a post's files at once, before the event about its change arrives. Events about earlier revisions that
+    arrive later change nothing.
+    """
     with context.database.transaction() as connection:
         attachments = Attachments(connection)
         if not request.revision:
@@ -54,7 +55,9 @@ def detach(context: AppContext, request: DetachMedia) -> Nothing:
 
 
 def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> None:
-    """Applies an event that tells which files a post uses. An older revision that arrives late changes nothing."""
+    """Applies an event that tells which files a post uses now: attaches those, and detaches the post's other files. An
+    event about an older revision changes nothing.
+    """
     files, attachments = Files(connection), Attachments(connection)
     if not attachments.record_revision(word.post_id, word.revision):
         return

@@ -19,7 +19,8 @@ JPEG_COPY = Need(mime_type=JPEG, max_bytes=PLATFORMS["IG"].files["photo"].size_b
 
 
 def get_files(context: AppContext, caller: Caller, request: GetFiles) -> MediaFiles:
-    """Returns the URLs and properties of files in the requested order.
+    """Returns the URLs and properties of files, in the order of the request. If the request names a platform, these are
+    the renditions that it needs.
 
     Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use, and the errors of
     `renditions.ready` if the platform needs a rendition.
@@ -69,7 +70,7 @@ def locate(context: AppContext, request: LocateFile) -> LocatedFile:
     """Returns where the file behind a public address is stored, for anybody who has the address.
 
     If the request names a platform, returns the rendition that this platform needs. Raises NOT_FOUND if there is no
-    such file, and the errors of `renditions.ready`.
+    such file. If the platform needs a rendition, raises the errors of `renditions.ready`.
     """
     made, slug = None, request.filename
     with context.database.reading() as connection:

@@ -20,9 +20,11 @@ RESERVED = timedelta(hours=24)
 
 
 def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadParts:
-    """Reserves storage and returns a URL for each part. A repeated operation gets the same upload.
+    """Begins a multipart upload: reserves storage and returns a URL for each part. A repeated operation gets the same
+    upload.
 
-    Raises the errors of `uploads.begin`.
+    Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE,
+    QUOTA_EXCEEDED if the account's storage has too little room, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     upload = uploads.reserve(context, caller, request, RESERVED, part_size_bytes=PART_BYTES)
     parts_id = upload.parts_id or _parts_id(context, upload)

@@ -51,18 +51,19 @@ _FAILED = "The file cannot be made to fit the platform. Export it as JPEG or MP4
 
 
 def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collection[str]) -> None:
-    """Stores that the files need renditions for these platforms, so that they are made in the background."""
+    """Stores which renditions these platforms need of the files, so that they are made in the background."""
     for row in rows:
         for need in {need for it in platforms if (need := need_of(it, row.facts)) is not None}:
             _ask(connection, row, need, again=True)
 
 
 def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> Rendition:
-    """Returns the finished rendition. If it is a picture, makes it now, or waits for the process that is making it.
+    """Returns the finished rendition of a file for a need. If the file is an image, makes the rendition now, or waits
+    for the process that is making it.
 
-    Raises MEDIA_PROCESSING for an unfinished video, or if a picture is unfinished at `give_up_at` (by
-    `time.monotonic`). Raises INVALID_FILE_CONTENT if the rendition cannot be made, NOT_FOUND if the file was deleted
-    meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
+    Raises MEDIA_PROCESSING for the unfinished rendition of a video, or if that of an image is unfinished at
+    `give_up_at` (by `time.monotonic`). Raises INVALID_FILE_CONTENT if the rendition cannot be made, NOT_FOUND if the
+    file was deleted meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     rendition: Rendition | None = None
     with context.database.transaction() as connection:
@@ -95,15 +96,16 @@ def give_up_at() -> float:
 
 
 def make_due(context: AppContext) -> int:
-    """Starts a task for each pending rendition that the pool has room for. Returns how many tasks it started."""
+    """Makes pending renditions in the background: starts as many tasks as the pool has room for, and returns how many.
+    """
     return sum(
         context.rendition_pool.fill(kind, partial(_claim_due, context, kind)) for kind in ("photo", "video")
     )
 
 
 def renew_claims(context: AppContext) -> int:
-    """Renews this process's claims on renditions, and stores how far each rendition has come. Returns 0, so that the
-    loop waits for its interval.
+    """Renews the claims on the renditions that this process makes, and stores how far each has come. Returns 0, so that
+    the loop waits for its interval.
     """
     with context.database.transaction() as connection:
         for rendition_id, progress in context.held_renditions.copy().items():
@@ -112,9 +114,9 @@ def renew_claims(context: AppContext) -> int:
 
 
 def forget_unneeded(context: AppContext) -> int:
-    """Removes renditions that nobody has asked for lately and whose file is attached to no post.
+    """Deletes renditions that nobody has asked for lately and whose file is attached to no post.
 
-    Deletes the objects before the rows. Returns how many renditions were marked or removed.
+    Marks them first and deletes their objects before their rows. Returns how many renditions were marked or deleted.
     """
     with context.database.transaction() as connection:
         marked = Renditions(connection).mark_unneeded(_KEPT_UNUSED, _BATCH)

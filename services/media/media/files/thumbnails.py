@@ -36,7 +36,7 @@ _BATCH_SECONDS = 20.0
 
 
 def make_due(context: AppContext) -> int:
-    """Makes the thumbnails of some files. Returns 0, so that further ones wait for the next tick."""
+    """Makes the thumbnails of some files that have none. Returns 0, so that further files wait for the next tick."""
     give_up_at = time.monotonic() + _BATCH_SECONDS
     for _ in range(_BATCH):
         if time.monotonic() > give_up_at:
@@ -70,7 +70,8 @@ def _make(context: AppContext, row: MediaRow) -> None:
 
 
 def _need(row: MediaRow) -> Need:
-    """Returns the size of the thumbnail: no file is enlarged, and no side is 0."""
+    """Returns what the thumbnail of a file must be: a JPEG, not larger than the file's image, with no side of 0 pixels.
+    """
     sides = row.width or _SIDE, row.height or _SIDE
     scale = min(1.0, _SIDE / max(sides))
     width, height = (max(1, round(side * scale)) for side in sides)

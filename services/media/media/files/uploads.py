@@ -67,11 +67,15 @@ def reserve(
     *,
     part_size_bytes: int | None = None,
 ) -> Upload:
-    """Reserves storage for an upload and returns its row. Raises the errors of `begin`.
+    """Reserves storage for an upload and returns the upload's row.
 
-    The quota is exact for simultaneous calls, which take turns per account. A repeated operation gets the multipart
-    upload that it began, since the client may have uploaded parts by now. A repeated generation frees the earlier
-    reservation: the worker that made it is dead or has lost its claim.
+    Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and
+    QUOTA_EXCEEDED if the account's storage has too little room. The quota is exact for simultaneous calls, which take
+    turns per account.
+
+    A repeated operation gets the multipart upload that it began, since the client may have uploaded parts by now. When
+    an AI job uploads its file again, the earlier reservation ends: the worker that made it is dead or has lost its
+    claim.
     """
     plan = PLANS[caller.tier]
     ending = names.ending(request.filename)
@@ -120,10 +124,11 @@ def commit(context: AppContext, caller: Caller, request: CommitUpload) -> Upload
 def finish(
     context: AppContext, caller: Caller, upload_id: str, arrive: Callable[[Upload], int]
 ) -> UploadedMedia:
-    """Inspects the uploaded file, then keeps or removes it. Returns the file; the same one for a repeated call.
+    """Claims an upload, inspects its file, then keeps or removes the file. Returns the file; the same one for a
+    repeated call.
 
-    `arrive` gets the claimed upload, and returns the announced size in bytes. If `arrive` raises an error, `finish`
-    raises it too, and the upload stays as it is. Raises the errors of `commit`.
+    `arrive` is called with the claimed upload, and returns the announced size in bytes. If `arrive` raises an error,
+    `finish` raises it too, and the upload is released unchanged. Raises the errors of `commit`.
     """
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
@@ -169,11 +174,11 @@ def _inspect_and_keep(
 
 
 def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts) -> MediaRow:
-    """Turns the upload into a file of the account, in one transaction. Of two files of one AI generation the first is
-    kept.
+    """Turns the claimed upload into a file of the account, in one transaction, and returns the file. If one AI
+    generation has uploaded two files, the first is kept and returned.
 
-    Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted, and the errors of
-    `_kept_by_other`.
+    Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted. If the claim is lost,
+    returns what the other call made of the upload, or raises the errors of `_kept_by_other`.
     """
     with context.database.transaction() as connection:
         files, uploads = Files(connection), Uploads(connection)
@@ -207,8 +212,9 @@ def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
 def remove(
     context: AppContext, upload: Upload, end: Callable[[Uploads, Upload], bool] = Uploads.remove
 ) -> bool:
-    """Ends an unfinished upload with `end`, and removes the bytes that arrived: now, or in the background if the
-    storage is down. If `end` returns False, removes nothing and returns False."""
+    """Ends an unfinished upload by `end`, a method of `Uploads`, and removes the bytes that arrived: now, or in the
+    background if the storage is down. If `end` returns False, removes nothing and returns False.
+    """
     with context.database.transaction() as connection:
         if not end(Uploads(connection), upload):
             return False

@@ -1,4 +1,4 @@
-"""Runs ffmpeg in the sandbox: describes videos, and copies their pictures and sound into new files.
+"""Runs ffmpeg in the sandbox: describes videos, and copies their video and audio tracks into new files.
 
 Only such a copy is stored, without locations, titles, dates, chapters, covers, subtitles and data tracks. Packets are
 copied as they are, not encoded anew, so metadata inside them stays (README.md, "What stays in a video"). ffmpeg gets
@@ -74,12 +74,12 @@ class FilmFiles(NamedTuple):
 
 
 def copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: int) -> Film:
-    """Copies all tracks of pictures and sound from the source to the target, with its index first. Returns the copy's
-    properties.
+    """Copies all video and audio tracks from the source to the target, with the index at the file's beginning. Returns
+    the copy's properties.
 
-    ffmpeg makes the copy and then reads its properties in one turn of the sandbox: no other call gets the turn in
-    between. Otherwise a finished copy could fail because the sandbox is full. Raises Refused for a video that cannot
-    be read, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+    ffmpeg makes the copy and reads its properties in one turn of the sandbox, so that a finished copy cannot fail
+    because the sandbox is full. Raises Refused for a video that cannot be read, and SERVICE_UNAVAILABLE when ffmpeg did
+    not run to its end.
     """
     try:
         with context.sandbox_pool.turn():

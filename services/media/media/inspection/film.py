@@ -33,7 +33,7 @@ _USUAL_AAC, _MAX_HERTZ = re.compile(r"aac \(LC\), (\d+) Hz, (?:mono|stereo)\b"),
 
 
 class Film(FileFacts, kw_only=True):
-    """The facts about a video, and what else decides how ffmpeg converts it."""
+    """The properties of a video that decide how ffmpeg converts it."""
 
     #: Pixels as displayed.
     width: int
@@ -46,9 +46,9 @@ class Film(FileFacts, kw_only=True):
 
 
 def described(text: str) -> Film:
-    """Returns the video that ffmpeg's text describes: all but its size in bytes.
+    """Returns the properties of the video that ffmpeg's text describes, without its size in bytes.
 
-    Raises Refused when no track has pictures of a possible size.
+    Raises Refused when there is no video track of a possible size.
     """
     pictures, lasts = _PICTURES.search(text), _DURATION.search(text)
     if pictures is None:

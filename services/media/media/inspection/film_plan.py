@@ -39,7 +39,7 @@ THREADS = max(1, (os.cpu_count() or 1) - 1)
 
 
 def copies(need: Need, film: Film) -> bool:
-    """Whether the pictures may be copied as they are. Otherwise they must be encoded anew."""
+    """Whether the video track may be copied into the rendition as it is. Otherwise it must be encoded anew."""
     return (
         not (need.width or need.frame_rate)
         and film.video_codec in (need.video_codecs or ("h264",))
@@ -49,13 +49,13 @@ def copies(need: Need, film: Film) -> bool:
 
 
 def copying(film: Film) -> str:
-    """Returns ffmpeg's arguments for copying the pictures."""
+    """Returns ffmpeg's arguments for a rendition with a copied video track."""
     tag = "-tag:v hvc1" if film.video_codec == "hevc" else ""
     return f"-c:v copy {tag} -strict experimental {_sound(film)}"
 
 
 def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
-    """Returns ffmpeg's arguments for encoding as H.264 and AAC.
+    """Returns ffmpeg's arguments for a rendition that is encoded anew, as H.264 and AAC.
 
     `fills`: adds filler bytes until the file has the platform's least size.
     """
@@ -72,7 +72,7 @@ def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
 def bits_a_second(need: Need, film: Film) -> int:
     """Returns the bit rate for the video track, in bits per second.
 
-    It is the highest with which film and sound fit the need's bytes, but no higher than the quality of the source makes
+    It is the highest with which the file fits the need's bytes, but no higher than the quality of the source makes
     useful and platforms take.
     """
     seconds = film.duration_seconds or _UNKNOWN_SECONDS
@@ -83,8 +83,9 @@ def bits_a_second(need: Need, film: Film) -> int:
 
 
 def filters(need: Need, film: Film) -> list[str]:
-    """Returns ffmpeg's filters for the pictures: frame rate, size, and conversion from HDR to SDR. ffmpeg itself has
-    turned them upright."""
+    """Returns ffmpeg's filters for the frames of the video: frame rate, size, and conversion from HDR to SDR. ffmpeg
+    itself turns frames upright.
+    """
     width, height = size(need, film)
     rate = [f"fps={need.frame_rate:g}"] if need.frame_rate else []
     scaled = f"scale={width}:{height}:flags=bicubic" + ("" if film.hdr else ":out_range=tv")

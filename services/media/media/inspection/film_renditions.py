@@ -51,10 +51,11 @@ Progress = Callable[[float], None]
 
 
 def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles, progress: Progress) -> Film:
-    """Makes the rendition that the need describes. Returns its properties.
+    """Makes the rendition of the video `files.source` that the need describes, in `files.target`. Returns its
+    properties.
 
-    The caller limits how many renditions are made at once. Raises Refused if the rendition cannot be made, and
-    SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+    `progress` is called with the share that is done. The caller limits how many renditions are made at once. Raises
+    Refused if the rendition cannot be made, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
     """
     found = ffmpeg.describe(context, mime_type, files.source)
     film = replace(found, size_bytes=os.fstat(files.source).st_size)
@@ -86,8 +87,9 @@ def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles,
 
 
 def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
-    """Returns a function that reads ffmpeg's reports and passes on the share that is done, from 0 to 1. The share never
-    falls."""
+    """Returns a function that reads ffmpeg's reports, and calls `progress` with the share of the video's `seconds` that
+    is done, from 0 to 1. The share never falls.
+    """
     share = 0.0
 
     def hear(piece: bytes) -> None:
@@ -101,8 +103,10 @@ def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
 
 
 def make_thumbnail(context: AppContext, mime_type: str, need: Need, files: FilmFiles) -> None:
-    """Writes as a JPEG the first frame within 20 s that is not black; if there is none, the very first frame. Raises
-    Refused if no frame can be read, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+    """Writes one frame of the video as a JPEG into `files.target`: the first frame within 20 s that is not black or, if
+    there is none, the very first frame.
+
+    Raises Refused if no frame can be read, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
     """
     film = ffmpeg.describe(context, mime_type, files.source)
     options = f"-v error -threads 1 -t {_SECONDS_SEARCHED}"

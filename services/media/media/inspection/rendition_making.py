@@ -17,11 +17,11 @@ from media.models import MediaRow
 def make(
     context: AppContext, row: MediaRow, need: Need, object_name: str, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """Makes the rendition and stores it as the object `object_name`. A JPEG of a video is its thumbnail. Returns the
-    size in bytes, width, height, and the duration if there is one.
+    """Makes the rendition `need` of a file and stores it as the object `object_name`. Returns size in bytes, width,
+    height, and the duration if there is one.
 
-    Raises WorkFailed or Refused if the file cannot be converted; NotStarted, OSError or SERVICE_UNAVAILABLE if another
-    try may succeed.
+    A JPEG of a video is its thumbnail. `progress` is called with the share that is done. Raises WorkFailed or Refused
+    if the file cannot be converted; NotStarted, OSError or SERVICE_UNAVAILABLE if another try may succeed.
     """
     is_photo = row.kind == "photo"
     turn = context.sandbox_pool.turn() if is_photo else nullcontext()  # videos hold no turn for minutes

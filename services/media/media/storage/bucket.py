@@ -1,7 +1,7 @@
 """The S3 client. Raises SERVICE_UNAVAILABLE for any outage or failure of the storage.
 
-Files are transferred in chunks by presigned URLs. With these the client does not hash the bytes, which would block the
-event loop.
+Files are transferred in chunks by presigned URLs. With these the client needs no hash of the bytes, which would block
+the event loop while it is computed.
 """
 
 from collections.abc import Iterable, Iterator

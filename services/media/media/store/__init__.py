@@ -34,7 +34,9 @@ class Store:
 
 
 def next_rows(column: ColumnElement[Any], *conditions: Any, first: Any, limit: int) -> Select[Any]:
-    """Selects and locks at most `limit` rows in the order `first`, without those that another process has locked."""
+    """Returns the statement that selects and locks at most `limit` rows in the order `first`, without those that
+    another process has locked.
+    """
     found = select(column).where(*conditions).order_by(first).limit(limit)
     return found.with_for_update(skip_locked=True)
 

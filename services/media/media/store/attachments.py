@@ -75,7 +75,8 @@ class Attachments(Store):
         self._count(delete(attachments).where(attachments.c.post_id == post_id))
 
     def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
-        """Ends the attachments of a post up to a revision, except for the media ids in `keep`.
+        """Detaches the files of a post that were attached for revisions up to `revision`, except for the media ids in
+        `keep`.
 
         Attachments for later revisions stay, but are no longer confirmed. Unconfirmed attachments whose revision is not
         known stay as they are.
@@ -99,7 +100,9 @@ class Attachments(Store):
         self._count(delete(attachments).where(~attachments.c.confirmed, others))
 
     def holder(self, media_id: str) -> str | None:
-        """Returns the id of the first post to which the file is attached, also provisionally; None if there is none."""
+        """Returns the id of the post to which the file was attached first, also provisionally; None if it is attached
+        to none.
+        """
         statement = select(attachments.c.post_id).where(attachments.c.media_id == media_id)
         statement = statement.order_by(attachments.c.created_at, attachments.c.post_id).limit(1)
         return self._connection.execute(statement).scalar()

@@ -29,7 +29,7 @@ class Chores(Store):
         return self._connection.execute(select(chores.c.position).where(chores.c.name == name)).scalar()
 
     def note(self, name: str, position: str | None, *, is_due: bool = False) -> None:
-        """Saves the position at which the named chore continues. None means that the chore has come to its end.
+        """Saves the position at which the named chore continues. None means that it begins from the start next time.
 
         `is_due`: whether the chore is due again at once, because there is more to do.
         """

@@ -53,8 +53,8 @@ _READ = 1_000
 def narrowing(kind: str | None, unused: bool, search: str | None) -> list[ColumnElement[bool]]:
     """Returns the SQL conditions of a filtered list of files.
 
-    `kind`: photos or videos only. `unused`: only files that no post uses or has used. `search`: only names with this
-    text.
+    `kind`: photo or video, only files of this kind. `unused`: only files that no post uses or has used. `search`: only
+    files whose name contains this text.
     """
     found = []
     if kind is not None:
@@ -109,11 +109,12 @@ class Files(Store):
         limit: int,
         narrowed: Sequence[ColumnElement[bool]] = (),
     ) -> tuple[list[MediaRow], Place | None]:
-        """Returns a page of files, newest first, and the place after which the next page begins; None at the list's
-        end.
+        """Returns one page of files, newest first, and the position (time, id) after which the next page begins; None
+        at the list's end.
 
-        `brand_ids`: the brands that the caller's token may use, None for all. `narrowed`: conditions on files. With
-        them the page is chosen from the next _READ files.
+        `brand_ids`: the brands that the caller's token may use, None for all. `after`: that position of the previous
+        page. `narrowed`: conditions on files. With them only the next _READ files are searched, so a page may be short
+        or empty before the list's end.
         """
         within = self._within(account_id, brand_ids, after, _READ if narrowed else limit + 1)
         files, end = _ALL.where(*within, *narrowed), None
@@ -131,7 +132,7 @@ class Files(Store):
     def _within(
         self, account_id: str, brand_ids: Collection[str] | None, after: Place | None, most: int
     ) -> list[ColumnElement[bool]]:
-        """Returns the conditions of the first `most` files after the place `after`, within the caller's reach."""
+        """Returns the SQL conditions of the first `most` files after the position `after` that the caller may see."""
         found = [] if after is None else [_place < after]
         if brand_ids is None:
             return [media.c.account_id == account_id, *found]

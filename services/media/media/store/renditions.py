@@ -25,10 +25,11 @@ class Renditions(Store):
     """Reads and writes renditions over an open connection."""
 
     def ask(self, row: MediaRow, need: Need, slug: str, *, again: bool) -> Rendition:
-        """Returns the rendition of a file for a need. If there is none, adds it as pending.
+        """Returns the rendition of a file for a need, and stores that it was asked for now. If there is none, adds it
+        as pending.
 
-        `again` makes a failed rendition pending again. The file's row must exist: lock it, or check it in the same
-        transaction.
+        `slug`: the name of a new rendition. `again` makes a failed rendition pending again. The file's row must exist:
+        lock it, or check it in the same transaction.
         """
         asked: dict[str, Any] = {"asked_at": clock_now()}
         new = {"need_key": need.key, "need": msgspec.to_builtins(need), "state": "pending", "slug": slug}
@@ -58,7 +59,8 @@ class Renditions(Store):
         return self._first(_claim(renditions.c.id == rendition_id, lease), Rendition)
 
     def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
-        """Claims pending renditions of photos or videos. The one that was asked for most recently comes first.
+        """Claims at most `limit` pending renditions of photos or of videos (`kind`). The one that was asked for most
+        recently comes first.
 
         A post that is due asks again and again. A post for next month has asked only once.
         """
@@ -109,7 +111,7 @@ class Renditions(Store):
         self._count(delete(renditions).where(renditions.c.id.in_(rendition_ids), ~_IS_NEEDED))
 
     def _change(self, rendition_id: str, **values: Any) -> None:
-        """Changes a rendition that is still pending."""
+        """Changes columns of a rendition, if it is still pending."""
         is_pending = and_(renditions.c.id == rendition_id, renditions.c.state == "pending")
         self._count(update(renditions).where(is_pending).values(values))
 

@@ -1,5 +1,6 @@
-"""One attempt at a delivery: signs the body and posts it. Before the first attempt the delivery takes a unit of the
-account's month from quota."""
+"""One attempt at a delivery: signs the body and posts it. Before its first attempt, a delivery uses a unit of the
+account's monthly webhooks counter, which the quota service keeps.
+"""
 
 import math
 import time
@@ -33,15 +34,17 @@ _HEADERS = {"Content-Type": "application/json", "User-Agent": "Posthaste-Webhook
 
 
 def needs_unit(due: DueDelivery) -> bool:
-    """Whether a unit of the month must be taken for the delivery: before its first attempt, and never for a
-    test."""
+    """Whether a unit of the account's monthly counter must be charged for the delivery: before its first attempt, and
+    never for a test event.
+    """
     return due.attempts == 0 and not due.is_charged and due.event != TEST_EVENT
 
 
 def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
-    """Takes the units of these deliveries. Returns delivery id → whether it has its unit.
+    """Charges a unit of the account's monthly counter for each of these deliveries. Returns delivery id → whether it
+    got its unit (False: none is left).
 
-    Deliveries that quota deferred, or for which it did not answer, are missing in the result. All units are taken in
+    Deliveries that quota deferred, or for which it did not answer, are missing in the result. All units are charged in
     one call. If that fails, except with SERVICE_UNAVAILABLE, each subscription gets a call of its own.
     """
     units = tuple(
@@ -118,7 +121,7 @@ def is_acknowledged(status_code: int | None) -> bool:
 
 
 def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
-    """Returns the seconds until the next attempt if this one fails; None if this one is the last.
+    """Returns the seconds from an attempt that fails now to the next attempt; None if there is no further one.
 
     `failures`: this delivery's failed attempts before this one; `waits`: the retry schedule, in seconds.
     """
@@ -126,8 +129,11 @@ def retry_wait(failures: int, waits: Sequence[float]) -> float | None:
 
 
 def _shown(body: bytes | None) -> str | None:
-    """Returns the beginning of the receiver's answer for the log; None for an answer from a private network. Replaces
-    NUL, which PostgreSQL cannot store."""
+    """Returns the beginning of a receiver's answer, as the log of deliveries shows it. NUL is replaced, because
+    PostgreSQL cannot store it.
+
+    `body` is None for a receiver in a private network, whose answer is not kept; then the result is None.
+    """
     if body is None:
         return None
     return body[:_KEPT_ANSWER_BYTES].decode(errors="replace").replace("\x00", "\N{REPLACEMENT CHARACTER}")

@@ -54,7 +54,7 @@ _CONCURRENT_CHARGES = 8
 
 
 class DeliveryDispatcher:
-    """Delivers what is due in the endpoint queues that this process holds. One object per process."""
+    """Sends the due deliveries of those endpoint queues that this process has leased. One object per process."""
 
     def __init__(
         self,
@@ -91,8 +91,8 @@ class DeliveryDispatcher:
         return not is_loaded and self._charges.free == _CONCURRENT_CHARGES
 
     def tick(self) -> int:
-        """Takes free queues and loads due deliveries for the queues that have room. Returns the number of deliveries
-        and queues together; 0 when there is nothing to do.
+        """Leases free queues and loads due deliveries for the queues that have room. Returns how many deliveries became
+        due or were loaded, plus how many queues were leased; 0 when there is nothing to do.
         """
         if self.is_closing:
             return 0
@@ -118,7 +118,9 @@ class DeliveryDispatcher:
         return became_ready + taken + len(due)
 
     def renew(self) -> None:
-        """Renews the leases of the queues in use, and gives up those that are idle."""
+        """Renews the leases of the queues in use, ends those of idle queues, and drops queues whose lease another
+        process has.
+        """
         idle = self._set_aside([queue for queue in self.queues.values() if queue.is_idle(_LINGER_SECONDS)])
         with self._database.reading() as connection:
             store = EndpointQueues(connection)
@@ -133,7 +135,7 @@ class DeliveryDispatcher:
                 self._lose(queue)
 
     def close(self) -> None:
-        """Waits until the running attempts have ended, then gives up all queues."""
+        """Waits until the running attempts have ended, at most for a fixed time, then ends the leases of all queues."""
         self.is_closing = True
         self._attempts.wait_idle(_CLOSING_SECONDS)
         with self._lock:
@@ -157,8 +159,9 @@ class DeliveryDispatcher:
         return len(taken)
 
     def _refresh(self, endpoints: Collection[Endpoint]) -> None:
-        """Writes the URLs and secrets of `endpoints`, as just read, into the queues in memory. Drops the deliveries of
-        a subscription that was deleted or disabled."""
+        """Copies URL, secrets and state of each of these endpoints, as just read from the database, into its queue in
+        memory. Drops the waiting deliveries of a subscription that was deleted or disabled.
+        """
         with self._lock:
             for endpoint in endpoints:
                 queue = self.queues.get(endpoint.id)
@@ -171,8 +174,9 @@ class DeliveryDispatcher:
                 self._read_secrets(queue, endpoint.secrets)
 
     def _read_secrets(self, queue: EndpointQueue, stored: tuple[str, ...]) -> None:
-        """Decrypts the queue's secrets. While the newest is unreadable the queue sends nothing, because receivers
-        verify with the newest."""
+        """Decrypts the secrets `stored` for the queue. While the newest is unreadable the queue sends nothing, because
+        receivers verify with the newest.
+        """
         is_same = stored == queue.stored_secrets
         if is_same and (queue.secrets or queue.paused_until > time.monotonic()):
             return
@@ -220,8 +224,8 @@ class DeliveryDispatcher:
         return kept
 
     def _charge(self, due: Sequence[DueDelivery]) -> None:
-        """Takes the units of these deliveries from quota, then begins the deliveries that have one. If quota does not
-        answer, the deliveries stay due.
+        """Has quota charge units for these deliveries, and begins the deliveries that got one. The others are skipped
+        or, if quota did not answer for them, stay due.
         """
         has_unit: dict[str, bool] = {}
         try:
@@ -241,8 +245,9 @@ class DeliveryDispatcher:
                 self._begin([one for one in due if has_unit.get(one.id)])
 
     def _begin(self, due: Collection[DueDelivery]) -> None:
-        """Makes these deliveries ready, and begins as many attempts as there are free slots, least recently used queue
-        first."""
+        """Adds these deliveries, whose units are charged, to those that wait for an attempt. Then begins as many
+        attempts as there are free slots, from the least recently used queue on.
+        """
         for one in due:
             queue = self.queues.get(one.subscription_id)
             if queue is None or not queue.make_ready(one):
@@ -256,7 +261,9 @@ class DeliveryDispatcher:
         self._remember_charged(queue.clear())
 
     def _remember_charged(self, due: Collection[DueDelivery]) -> None:
-        """Remembers which of the dropped deliveries `due` have a unit, until their rows show it."""
+        """Remembers those of these deliveries whose unit is charged although they were not attempted, until a tick has
+        stored that.
+        """
         self._dropped = [*self._dropped, *(one for one in due if attempt.needs_unit(one))]
 
     def _note_dropped(self, store: EndpointQueues) -> None:
@@ -268,7 +275,7 @@ class DeliveryDispatcher:
                     self._dropped = [one for one in self._dropped if one not in dropped]
 
     def _most(self) -> int:
-        """Returns how many deliveries one queue may have loaded. With many queues it is fewer, to limit memory."""
+        """Returns how many deliveries one queue may have loaded. The more queues, the fewer, to limit memory."""
         share = min(self._settings.taken_ahead, _MAX_LOADED // max(1, len(self.queues)))
         return max(2 * MAX_CONCURRENT, share)
 
@@ -326,7 +333,9 @@ class DeliveryDispatcher:
                 ENDPOINTS_DISABLED.wake()
 
     def _postpone(self, queue: EndpointQueue, due: DueDelivery, outcome: Outcome) -> None:
-        """Leaves the delivery due after a failure that says nothing about its receiver, and pauses its endpoint."""
+        """Ends an attempt whose failure says nothing about its receiver: the delivery stays due, and its endpoint is
+        paused.
+        """
         metrics.note_attempt(due, outcome, "put_off", 0.0)
         with self._lock:
             if queue.paused_until < queue.unreachable_since:
@@ -335,7 +344,9 @@ class DeliveryDispatcher:
             queue.end(due)
 
     def _must_yield(self, queue: EndpointQueue) -> bool:
-        """Whether this queue must give up its slot: all slots are taken and another queue waits for one."""
+        """Whether this queue must give up its slot: all slots are taken, and another queue with waiting deliveries has
+        none.
+        """
         return self._attempts.free < 1 and any(
             one.ready and not one.in_flight for one in self.queues.values() if one is not queue
         )
@@ -351,7 +362,7 @@ class DeliveryDispatcher:
             _close_connections(queue)
 
     def _lose(self, queue: EndpointQueue) -> None:
-        """Removes a queue that another process holds, or may hold soon."""
+        """Removes from memory a queue whose lease another process has, or may soon have."""
         with self._lock:
             self._clear(queue)
             queue.valid_until = 0.0
@@ -359,7 +370,7 @@ class DeliveryDispatcher:
                 del self.queues[queue.id]
 
     def _valid_until(self) -> float:
-        """Returns the time (monotonic) until which a lease that is requested now certainly holds."""
+        """Returns the time (by `time.monotonic`) until which a lease that is requested now holds for certain."""
         return time.monotonic() + self._settings.lease_seconds - _MARGIN_SECONDS
 
 

@@ -81,9 +81,9 @@ class EndpointQueue:
         self.connections: list[WebhookConnection] = []
 
     def _record(self, outcomes: list[Outcome]) -> list[Recorded | None]:
-        """Records outcomes and takes over the new count of failures at once.
+        """Records outcomes, and takes over from each result at once how often the endpoint has failed in a row.
 
-        The threads that wait for the results would take over their counts in any order, and an older count would permit
+        The threads that wait for the results would take over these counts in any order, and an older count would permit
         too many attempts.
         """
         written = self._write(outcomes)
@@ -93,7 +93,7 @@ class EndpointQueue:
         return written
 
     def wanted(self, most: int) -> int:
-        """Returns how many more deliveries to load, if the queue may hold `most`.
+        """Returns how many more deliveries to load now, if the queue may hold at most `most`.
 
         Returns 0 while the queue is more than half full, paused, or without a readable secret: nothing is sent
         unsigned.
@@ -105,9 +105,8 @@ class EndpointQueue:
         return limit - len(self.loaded)
 
     def make_ready(self, due: DueDelivery) -> bool:
-        """Puts a loaded delivery, whose unit is charged, behind those that wait for a free attempt.
-
-        Returns False if it was dropped meanwhile.
+        """Adds a loaded delivery, whose unit is charged, to the end of those that wait for an attempt. Returns False if
+        the delivery was dropped meanwhile.
         """
         is_loaded = self.loaded.get(due.id) is due
         if is_loaded:
@@ -125,8 +124,9 @@ class EndpointQueue:
         return due
 
     def assess(self, outcome: Outcome) -> Outcome:
-        """Decides from the successes of other endpoints whether a failure lies in our own network or at the receiver.
-        Returns the outcome with that decision."""
+        """Returns the outcome with the decision whether a failure lies in our own network (`is_local`) or at the
+        receiver: at the receiver if other endpoints were reached meanwhile.
+        """
         if not outcome.is_local:
             self.unreachable_since = math.inf
             return outcome
@@ -134,15 +134,20 @@ class EndpointQueue:
         return outcome._replace(is_local=not is_receivers_fault(self.unreachable_since, outcome.others_at))
 
     def postpone(self) -> list[DueDelivery]:
-        """Pauses the endpoint and drops the deliveries whose attempt has not begun; they stay due. Returns those that
-        were ready."""
+        """Pauses the endpoint and drops the deliveries whose attempt has not begun; they stay due. Returns those of
+        them that were charged and waited for an attempt.
+        """
         now = time.monotonic()
         self.paused_until = now + pause_seconds(now - self.unreachable_since)
         return self.clear()
 
     def note(self, outcome: Outcome, recorded: Recorded) -> list[DueDelivery]:
-        """Takes a recorded outcome into account. If it disabled the subscription, drops the deliveries whose attempt
-        has not begun and returns those that were ready."""
+        """Updates the queue after an outcome was recorded: response time, successes, whether the subscription is
+        active.
+
+        If the outcome disabled the subscription, drops the deliveries whose attempt has not begun and returns those of
+        them that were charged and waited for an attempt; otherwise returns an empty list.
+        """
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.answered_at - outcome.began_at
         is_first = math.isinf(self.answer_seconds)
@@ -151,16 +156,16 @@ class EndpointQueue:
         return self.clear() if was_active and not recorded.is_active else []
 
     def end(self, due: DueDelivery) -> None:
-        """Notes that the attempt at a delivery has ended, which frees its slot."""
+        """Removes a delivery from the queue after its attempt, which frees a slot."""
         self.in_flight.discard(due.id)
         self.loaded.pop(due.id, None)
         self.used_at = time.monotonic()
 
     def clear(self) -> list[DueDelivery]:
-        """Drops the deliveries whose attempt has not begun, because the subscription has changed or another process
-        may hold the queue.
+        """Drops the deliveries whose attempt has not begun, because the subscription has changed or another process may
+        hold the queue.
 
-        Returns those dropped deliveries that were ready: charged and waiting for a slot.
+        Returns those of them that were charged and waited for an attempt.
         """
         self.generation += 1
         dropped = list(self.ready)
@@ -187,10 +192,11 @@ def pause_seconds(unreachable_seconds: float) -> float:
 
 
 def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: int) -> int:
-    """Returns how many attempts an endpoint may have running when the process has this many slots free.
+    """Returns how many attempts an endpoint may have running at once, at least 1. `free_slots`: how many more attempts
+    the process can run.
 
-    Never more than the failures that are left before it is disabled, so that the 20th failure in a row is the last
-    attempt. When slots grow scarce each endpoint gets fewer, so that slow ones leave room for the others.
+    Never more than the failures that are left before the endpoint is disabled, so that the 20th failure in a row is the
+    last attempt. The fewer slots are free, the fewer each endpoint gets, so that slow endpoints leave room for others.
     """
     left = MAX_CONSECUTIVE_FAILURES - consecutive_failures
     most = _FAST_CONCURRENT if answer_seconds < _FAST_SECONDS else MAX_CONCURRENT
@@ -198,10 +204,11 @@ def concurrency(consecutive_failures: int, answer_seconds: float, free_slots: in
 
 
 def prefetch(consecutive_failures: int, acknowledged: int, most: int) -> int:
-    """Returns how many deliveries of an endpoint may be loaded before the results of earlier ones are known.
+    """Returns how many deliveries of an endpoint may be loaded before the results of earlier ones are known, at most
+    `most`.
 
-    Each loaded delivery takes a unit of the account's quota. The number grows with each acknowledged delivery, so that
-    a dead endpoint takes few units.
+    Each loaded delivery uses a unit of the account's monthly counter. The number grows with each acknowledged delivery,
+    and is small after failures, so that a dead endpoint uses few units.
     """
     if consecutive_failures > 0:
         return max(1, min(most, MAX_CONSECUTIVE_FAILURES - consecutive_failures))

@@ -25,7 +25,9 @@ _Results = list[Recorded | None]
 
 
 class OutcomeWriter:
-    """Records outcomes for all endpoint queues of a process, together. One object per process."""
+    """Records the outcomes of attempts for all endpoint queues of a process: those that arrive meanwhile share a
+    statement. One object per process.
+    """
 
     def __init__(self, database: Database, lease_seconds: float) -> None:
         self._database = database
@@ -33,12 +35,12 @@ class OutcomeWriter:
         self._endpoints: Batches[Sequence[Outcome], _Results] = Batches(self._record)
 
     def write(self, outcomes: Sequence[Outcome]) -> _Results:
-        """Records outcomes of one endpoint, in this order. Returns what each changed; None for one that was not
+        """Records outcomes of one endpoint, in this order. Returns for each what it changed; None for one that was not
         recorded because another process holds the queue.
 
-        Waits while the database is down or another transaction has locked a row. Gives up a lease's length
-        after the newest of the receiver's answers: raises ApiError SERVICE_UNAVAILABLE. The next process that holds the
-        queue repeats the attempts. The fencing token makes a late write harmless.
+        Waits while the database is down or another transaction has locked a row. Raises ApiError SERVICE_UNAVAILABLE if
+        that lasts for longer than a lease, counted from the newest answer of the receiver: then the next process that
+        holds the queue repeats the attempts. The fencing token makes a late write harmless.
 
         The outcomes of several endpoints share a statement. If this statement meets a locked row, the outcomes of each
         endpoint are written alone, so that the locked endpoint does not delay the others again.

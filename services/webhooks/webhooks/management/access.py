@@ -16,8 +16,8 @@ def subscription(connection: Connection, caller: Caller, subscription_id: str) -
 def lock_subscription(
     connection: Connection, caller: Caller, subscription_id: str, *, by_operator: bool = False
 ) -> SubscriptionRow:
-    """Returns a subscription that the caller may change, locked until the transaction ends. Raises NOT_FOUND for any
-    other.
+    """Returns a subscription that the caller may change, and locks it until the transaction ends. Raises NOT_FOUND for
+    any other.
 
     With `by_operator` the operator may change the subscriptions of every account.
     """
@@ -40,8 +40,9 @@ def _reached(caller: Caller, row: SubscriptionRow | None) -> SubscriptionRow:
 
 
 def _lies_within(caller: Caller, row: SubscriptionRow) -> bool:
-    """Whether the caller's token may use all brands of the subscription's maker and all brands of its events (which may
-    differ)."""
+    """Whether the caller's token may use all brands of the token that made the subscription, and all brands whose
+    events the subscription gets (which may differ).
+    """
     if caller.brand_ids is None:
         return True
     made_within = row.brand_ids if row.made_within is None else row.made_within

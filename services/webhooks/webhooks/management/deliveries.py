@@ -82,8 +82,8 @@ def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.Fo
 
 
 def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
-    """Sends a test event to this subscription, even if that is disabled (decisions "Test event"). Raises NOT_FOUND for
-    a subscription that the caller may not see.
+    """Sends a test event to a subscription, even if it is disabled (decisions "Test event"). Returns the delivery; for
+    a repeated operation the first one. Raises NOT_FOUND for a subscription that the caller may not see.
     """
     with app.database.transaction() as connection:
         row = access.lock_subscription(connection, caller, request.id)
@@ -104,10 +104,11 @@ def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> a
 
 
 def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.Delivery:
-    """Sends the event of a delivery again, with the whole retry schedule; the numbers of its attempts continue.
+    """Makes a delivery due again, with the whole retry schedule; the numbers of its attempts continue. Returns the
+    delivery.
 
-    Raises NOT_FOUND for a delivery that the caller may not see, IDEMPOTENCY_KEY_MISMATCH if this operation has
-    replayed another delivery, and VALIDATION_ERROR for a subscription whose deliveries are only logged.
+    Raises NOT_FOUND for a delivery that the caller may not see, IDEMPOTENCY_KEY_MISMATCH if this operation has replayed
+    another delivery, and VALIDATION_ERROR for a subscription whose deliveries are only logged.
     """
     if not is_id(request.delivery_id):
         raise ApiError(NOT_FOUND)
@@ -127,8 +128,10 @@ def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.
 
 
 def _repeated(store: Deliveries, caller: Caller, subscription_id: str, delivery_id: str) -> str | None:
-    """Returns the id of the delivery for which an earlier call of the operation asked; None for its first call. Raises
-    IDEMPOTENCY_KEY_MISMATCH if that call asked for another delivery.
+    """Stores which delivery the caller's operation asks for. Returns None for its first call; for a repeated one the id
+    of the delivery that the first call asked for.
+
+    Raises IDEMPOTENCY_KEY_MISMATCH if that delivery is of another subscription.
     """
     if caller.operation_id is None:
         return None

@@ -30,18 +30,20 @@ PREVIOUS_SECRET_LASTS = timedelta(hours=24)
 
 
 def create(app: AppContext, caller: Caller, request: api.CreateSubscription) -> api.CreatedSubscription:
-    """Creates a subscription, once per operation.
+    """Creates a subscription, once per operation, and returns it with its signing secret.
 
-    Raises VALIDATION_ERROR for an invalid field, BRAND_NOT_AUTHORIZED for a brand that the token may not use,
-    LIMIT_REACHED when the account has MAX_SUBSCRIPTIONS subscriptions, and TOKEN_REVOKED for a token that has lost
-    access.
+    Raises VALIDATION_ERROR for an invalid field, NOT_FOUND for a malformed brand id, BRAND_NOT_AUTHORIZED for a brand
+    that the token may not use, LIMIT_REACHED when the account has MAX_SUBSCRIPTIONS subscriptions, and TOKEN_REVOKED
+    for a token that has lost access.
     """
     work = partial(_create, app, caller, request)
     return once(app.database, caller, work, partial(_created, app, caller))
 
 
 def _created(app: AppContext, caller: Caller, subscription_id: str) -> api.CreatedSubscription | None:
-    """Answers a repeated operation with the subscription it created; None once that was deleted."""
+    """Returns the answer to a repeated operation: the subscription that it created, with its secret; None if that
+    subscription was deleted.
+    """
     with app.database.reading() as connection:
         store = Subscriptions(connection)
         row = store.of_operation(caller.account_id, caller.operation_id)
@@ -99,7 +101,8 @@ def show(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Su
 
 
 def edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api.Subscription:
-    """Changes a subscription, once per operation. The caller becomes its maker.
+    """Changes the fields of a subscription that the request sets, once per operation. If there are any, the caller's
+    user and token are stored as those that made the subscription.
 
     Raises NOT_FOUND for a subscription that the caller may not see, and the errors of `create` except LIMIT_REACHED.
     """
@@ -133,7 +136,7 @@ def _edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api
 
 
 def _changed(app: AppContext, caller: Caller, subscription_id: str) -> api.Subscription:
-    """Answers a repeated operation with the subscription as it is now. Raises NOT_FOUND if it was deleted."""
+    """Returns the answer to a repeated operation: the subscription as it is now. Raises NOT_FOUND if it was deleted."""
     with app.database.transaction() as connection:
         return access.lock_subscription(connection, caller, subscription_id, by_operator=True).view()
 
@@ -154,7 +157,8 @@ def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.
 
 
 def enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
-    """Enables the subscription and resets its failures, once per operation. The caller becomes its maker.
+    """Enables the subscription and sets its count of failures to 0, once per operation. The caller's user and token are
+    stored as those that made the subscription.
 
     The operator may enable any subscription. Raises NOT_FOUND for one that the caller may not see, and TOKEN_REVOKED
     for a token that has lost access.
@@ -176,8 +180,8 @@ def _enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api
 
 
 def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.RotatedSecret:
-    """Gives the subscription a new secret and returns it. The previous secret stays valid for 24 hours. Raises
-    NOT_FOUND for a subscription that the caller may not see.
+    """Gives the subscription a new secret and returns it. The previous secret stays valid for 24 hours. A repeated
+    operation returns the same secret. Raises NOT_FOUND for a subscription that the caller may not see.
     """
     with app.database.transaction() as connection:
         access.lock_subscription(connection, caller, request.id)
@@ -210,7 +214,7 @@ def _lock_account(store: Subscriptions, caller: Caller) -> None:
 def _secret_again(
     app: AppContext, store: Subscriptions, row: SubscriptionRow, operation_id: str | None
 ) -> str:
-    """Returns the secret that the operation's first answer showed. Raises NOT_FOUND when it has been removed."""
+    """Returns the secret that this operation made for the subscription. Raises NOT_FOUND when it has been removed."""
     made = store.secret_of_operation(row.id, operation_id)
     if made is None:
         raise ApiError(NOT_FOUND)
@@ -225,7 +229,9 @@ def _name(name: str) -> str:
 
 
 def _url(app: AppContext, caller: Caller, url: str) -> str:
-    """Returns the URL if it is public, allowed to this account or `log:`. Raises VALIDATION_ERROR for any other."""
+    """Returns the URL if it is `log:`, in the public internet, or in a private network that this account may use.
+    Raises VALIDATION_ERROR for any other.
+    """
     if url == api.LOG_URL:
         return url
     try:

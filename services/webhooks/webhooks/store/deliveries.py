@@ -67,7 +67,11 @@ class Deliveries:
         self._connection = connection
 
     def arrive(self, new: Sequence[tuple[Event, bytes, str | None]]) -> int:
-        """Stores the deliveries of events (event, body, id of its post). Returns how many deliveries it stored."""
+        """Stores events, each with a delivery for every subscription that asks for such events. Returns how many
+        deliveries it stored.
+
+        `new`: event, body to send, and id of the event's post.
+        """
         parameters = {
             "ids": [event.id for event, _, _ in new],
             "events": [event.event for event, _, _ in new],
@@ -84,8 +88,11 @@ class Deliveries:
     def add_asked(
         self, subscription_id: str, delivery_id: str, event: Event, body: bytes, *, is_sent: bool
     ) -> None:
-        """Stores an event and its delivery to one subscription, active or not. With `is_sent` False it is only
-        logged."""
+        """Stores an event that somebody has asked for and its delivery to one subscription, whether or not that is
+        active.
+
+        With `is_sent` False, the delivery is stored as skipped: it is only in the log.
+        """
         self._connection.execute(
             insert(events).values(
                 id=event.id, event=event.event, body=body, received_at=clock_now(),
@@ -106,7 +113,9 @@ class Deliveries:
         self._connection.execute(insert(deliveries).values(values))
 
     def replay(self, subscription_id: str, delivery_id: str) -> bool:
-        """Makes a delivery due now, with the whole retry schedule. Returns False if it or its event is gone."""
+        """Makes a delivery due now, with the whole retry schedule. Returns False if the delivery or its event no longer
+        exists.
+        """
         statement = (
             update(deliveries)
             .where(deliveries.c.subscription_id == subscription_id, deliveries.c.id == delivery_id)
@@ -116,8 +125,9 @@ class Deliveries:
         return self._connection.execute(statement).rowcount == 1
 
     def note_ask(self, operation_id: str, subscription_id: str, delivery_id: str) -> tuple[str, str] | None:
-        """Stores which delivery an operation asks for. Returns None; for a repeated operation, the (subscription id,
-        delivery id) stored first."""
+        """Stores which delivery an operation asks for. Returns None; for a repeated operation the (subscription id,
+        delivery id) that its first call stored.
+        """
         values = {
             "operation_id": operation_id,
             "subscription_id": subscription_id,

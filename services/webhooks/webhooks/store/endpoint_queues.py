@@ -216,17 +216,20 @@ class EndpointQueues:
         return _MAKE_READY.run(self._connection, {"limit": limit}).rowcount
 
     def look(self, held: dict[str, bool]) -> list[Endpoint]:
-        """Returns the endpoints with due deliveries, the longest waiting first, then busy endpoints without due ones.
+        """Returns the endpoints with due deliveries, the longest waiting first, then endpoints without due deliveries
+        whose queue is busy here.
 
-        `held` are the queues that this process holds, each with whether it is busy. Secrets of a queue that another
-        process holds are left out.
+        `held` are the queues that this process holds: id → whether it is busy. Secrets of a queue that another process
+        holds are left out.
         """
         busy = [id_ for id_, is_busy in held.items() if is_busy]
         rows = _LOOK.run(self._connection, {"held": list(held), "busy": busy})
         return [Endpoint._make(row)._replace(secrets=tuple(row.secrets)) for row in rows]
 
     def fail_late(self, subscription_ids: Collection[str]) -> None:
-        """Marks disabled subscriptions again for clean-up, because deliveries have arrived since."""
+        """Marks disabled subscriptions for the clean-up, which then fails deliveries that have arrived since the last
+        one.
+        """
         _MARK_ENDING.run(self._connection, {"ids": list(subscription_ids)})
 
     def backlog(self) -> tuple[int, float]:
@@ -235,20 +238,24 @@ class EndpointQueues:
         return count, float(seconds or 0)
 
     def take(self, subscription_ids: Collection[str], lease_seconds: float) -> list[tuple[str, int, int]]:
-        """Leases the queues among these that no process holds. Returns each leased queue with its fence and its number
-        of failures in a row."""
+        """Leases those of these queues that no process holds. Returns for each leased queue (subscription id, fence,
+        failures in a row).
+        """
         parameters = {"ids": list(subscription_ids), "lease": lease_seconds}
         rows = _TAKE.run(self._connection, parameters)
         return [(row.subscription_id, row.fence, row.consecutive_failures) for row in rows]
 
     def renew(self, fences: dict[str, int], lease_seconds: float | None) -> set[str]:
-        """Renews the leases of these queues, or ends them if `lease_seconds` is None. Returns the queues that were
-        still held."""
+        """Renews the leases of these queues (subscription id → fence), or ends them if `lease_seconds` is None. Returns
+        the ids of the queues whose lease was still ours.
+        """
         parameters = {"ids": list(fences), "fences": list(fences.values()), "lease": lease_seconds}
         return {row[0] for row in _RENEW.run(self._connection, parameters)}
 
     def load(self, limits: dict[str, int], loaded: Collection[str]) -> list[DueDelivery]:
-        """Returns due deliveries, up to the given number for each subscription, without those `loaded` already."""
+        """Returns due deliveries of the subscriptions in `limits` (id → how many at most), without those whose ids are
+        in `loaded`.
+        """
         parameters = {"ids": list(limits), "limits": list(limits.values()), "loaded": list(loaded)}
         rows = _LOAD.run(self._connection, parameters)
         return [DueDelivery._make(row)._replace(body=bytes(row.body)) for row in rows]
@@ -256,26 +263,28 @@ class EndpointQueues:
     def record(self, outcomes: Sequence[Outcome], lease_seconds: float) -> dict[str, Recorded]:
         """Records outcomes in their order: counts failures, disables subscriptions, and renews the queues' leases.
 
-        Returns what each outcome changed, by delivery id. An outcome whose queue another process has taken is
-        missing: nothing of it is recorded. Needs no transaction. Raises LockTimeout when another transaction has
-        locked one of the rows.
+        Returns delivery id → what its outcome changed. An outcome whose queue another process has leased is missing:
+        nothing of it is recorded. Needs no transaction. Raises LockTimeout when another transaction has locked one of
+        the rows.
         """
         rows = msgspec.json.encode([_row(position, one) for position, one in enumerate(outcomes)]).decode()
         parameters = {"outcomes": rows, "lease": lease_seconds}
         return {id_: Recorded(*rest) for id_, *rest in fetch(self._connection, _RECORD, parameters)}
 
     def note_charges(self, due: Sequence[DueDelivery]) -> None:
-        """Stores that these deliveries have their unit: quota forgets that after days, and a replay may come weeks
-        later.
+        """Stores that the units of these deliveries are charged: quota forgets that after days, and a replay may come
+        weeks later.
 
-        Raises LockTimeout when another transaction has locked a row, and ApiError SERVICE_UNAVAILABLE when the
-        database is away.
+        Raises LockTimeout when another transaction has locked a row, and ApiError SERVICE_UNAVAILABLE when the database
+        is away.
         """
         _NOTE_CHARGES.fetch(self._connection, _named(due))
 
     def skip(self, due: Sequence[DueDelivery]) -> None:
-        """Marks deliveries as skipped, because the account's units of the month are used up. Raises the errors of
-        `note_charges`.
+        """Marks deliveries as skipped, because no unit of the account's monthly counter is left.
+
+        Raises LockTimeout when another transaction has locked a row, and ApiError SERVICE_UNAVAILABLE when the database
+        is away.
         """
         _SKIP.fetch(self._connection, _named(due))
 
@@ -285,7 +294,9 @@ def _named(due: Sequence[DueDelivery]) -> dict[str, Any]:
 
 
 def _row(position: int, outcome: Outcome) -> dict[str, Any]:
-    """Returns an outcome as a row for `_RECORD`. `position` is its place among those recorded together."""
+    """Returns an outcome as a JSON object for the statement `_RECORD`. `position`: its number among those recorded
+    together.
+    """
     is_delivered = outcome.error is None
     return {
         "position": position,

@@ -88,7 +88,7 @@ _REMOVE_REVOKED_TOKENS = text(
 
 
 class Retention:
-    """Removes old rows and fails deliveries of disabled subscriptions. Each method returns the number of rows."""
+    """Deletes old rows and fails deliveries of disabled subscriptions. Each method returns how many rows it changed."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -102,7 +102,8 @@ class Retention:
         return int(self._connection.execute(_REMOVE_OF_DELETED, {"limit": limit}).scalar_one())
 
     def remove_deliveries(self, age: timedelta, limit: int) -> int:
-        """Removes deliveries that have ended, with their attempts."""
+        """Deletes at most `limit` deliveries that ended longer than `age` ago, with their attempts. Returns how many.
+        """
         return int(self._connection.execute(_REMOVE_DELIVERIES, {"age": age, "limit": limit}).scalar_one())
 
     def remove_events(self, age: timedelta, limit: int) -> int:
@@ -119,5 +120,7 @@ class Retention:
         return self._connection.execute(_REMOVE_REVOKED_TOKENS, {"limit": limit}).rowcount
 
     def remove_subscriptions(self, age: timedelta, limit: int) -> int:
-        """Removes deleted subscriptions whose log is gone."""
+        """Deletes at most `limit` subscriptions that their owners deleted longer than `age` ago and that have no
+        deliveries any more. Returns how many.
+        """
         return self._connection.execute(_REMOVE_SUBSCRIPTIONS, {"age": age, "limit": limit}).rowcount

@@ -83,8 +83,9 @@ class Subscriptions:
         return [MadeBy(*row) for row in rows]
 
     def disable(self, subscription_ids: Sequence[str], reason: str) -> None:
-        """Disables subscriptions for this reason. Clean-up later fails their waiting deliveries, replays and tests
-        included."""
+        """Disables subscriptions for this reason. The clean-up later fails all their waiting deliveries, also replays
+        and tests.
+        """
         if not subscription_ids:
             return
         self._connection.execute(
@@ -152,8 +153,10 @@ class Subscriptions:
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[SubscriptionRow]:
-        """Returns the account's subscriptions, newest first. `status` limits them to those in this state; `brand_ids`
-        to those whose brands are all among these.
+        """Returns at most `limit` subscriptions of the account, newest first.
+
+        `brand_ids`: only subscriptions whose brands are all among these; None for all. `status`: only those in this
+        state. `before`: (created_at, id) of the last one of the previous page.
         """
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))

@@ -54,7 +54,7 @@ class ParsedImage:
         return self.exif_orientation or self.xmp_orientation or 1
 
     def is_all_of(self, data: memoryview) -> bool:
-        """Whether the kept parts are the whole file, unchanged."""
+        """Whether the parts to keep are the whole file `data`, so that nothing has to be removed."""
         at = 0
         for part in self.kept:
             if data[at : at + len(part)] != part:

@@ -82,7 +82,8 @@ def _sub_blocks_end(data: memoryview, at: int) -> int:
 
 
 def _cut_sub_blocks(data: memoryview, at: int) -> list[Bytes]:
-    """Returns the data blocks of an incomplete first frame, with the last block shortened to the bytes that are there.
+    """Returns the data blocks of a first frame that breaks off, from the position `at` on. The last block is shortened
+    to the bytes that are there.
 
     Whether the frame's pixels are complete nevertheless shows when the image is decoded.
     """

@@ -61,7 +61,7 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[bytes]:
-    """Returns the next marker. Raises Refused when there is none."""
+    """Returns the next match of `marker` from the position `at` on. Raises Refused when there is none."""
     found = marker.search(data, at)
     if found is None:
         raise Refused(INCOMPLETE)
@@ -77,10 +77,10 @@ def _size(segment: memoryview) -> tuple[int, int]:
 
 
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
-    """Keeps the useful part of an application segment.
+    """Adds the useful part of an application segment to the parts of the image that are kept.
 
     That is JFIF without its thumbnail, the colour profile, or Adobe's transform. Of EXIF and XMP only the orientation
-    is kept.
+    is noted.
     """
     body = bytes(segment[4:40])
     if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
