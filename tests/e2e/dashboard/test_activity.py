@@ -106,7 +106,7 @@ def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> No
     busy.open(f"/developers/requests?request_id={entry['request_id']}")
     window.press("#log .row a")
     assert "Published" in window.text("[aria-labelledby=its-posts]")
-    assert flaws(window, 360, 1280) == []
+    assert flaws(window) == []
     window.press("[aria-labelledby=its-posts] a")
     assert "Out" in window.text(".text")
 
@@ -146,4 +146,4 @@ def test_each_screen_looks_right(busy: Any) -> None:
     for screen in SCREENS:
         busy.open(screen)
         busy.window.run("for (const it of document.querySelectorAll('details')) it.open = true")
-        assert (screen, flaws(busy.window, 360, 1280)) == (screen, [])
+        assert (screen, flaws(busy.window)) == (screen, [])
