@@ -48,6 +48,7 @@ def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
     until(lambda: window.run("return document.querySelectorAll('#log .row').length") == 1, 20, "errors alone")
     assert "VALIDATION_ERROR" in window.text("#log .row")
     assert "errors=yes" in window.url
+    assert flaws(window) == []
     [entry] = busy.account.api.get("/logs?errors_only=true")["entries"]
     busy.open(f"/developers/requests?request_id={entry['request_id']}")
     assert window.run("return document.querySelectorAll('#log .row').length") == 1

@@ -363,6 +363,14 @@ def test_what_ai_cannot_do_is_said_and_what_was_asked_stays(writer: Any, simulat
     assert flaws(window) == []
 
 
+def test_a_file_that_is_refused_is_told_in_the_composer_too(writer: Any, tmp_path: Path) -> None:
+    window, letter = writer.window, tmp_path / "letter.jpg"
+    letter.write_text("Dear Sir or Madam")
+    window.type("#files-input", str(letter))
+    until(lambda: window.has("#waiting [role=alert]"), 20, "the refusal is told")
+    assert flaws(window) == []
+
+
 def test_the_composer_looks_right(writer: Any, picture: Path) -> None:
     window = writer.window
     choose(writer, "FB", "IG", "TW")

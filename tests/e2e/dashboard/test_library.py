@@ -50,6 +50,7 @@ def test_files_are_uploaded_looked_at_and_deleted(library: Any, picture: Path, m
     assert "A deleted file cannot be brought back." in window.text(".chosen")
     window.press(".chosen .bad")
     assert "1 file is deleted" in window.text("[role=status]")
+    assert flaws(window) == []
     assert window.run(NAMES) == ["oven.mp4"]
     assert [it["filename"] for it in library.account.api.get("/media")["media"]] == ["oven.mp4"]
 
@@ -128,6 +129,17 @@ def test_what_is_no_picture_is_refused_with_the_reason(library: Any, tmp_path: P
     assert flaws(window) == []
     window.click("#waiting button")
     assert not window.has("#waiting li")
+    # Stops an upload at a third.
+    window.run(
+        "const it = XMLHttpRequest.prototype, third = {lengthComputable: true, loaded: 1, total: 3};"
+        "it.send = function () { this.upload.onprogress(third); };"
+        "it.abort = function () { this.onabort(); }"
+    )
+    window.type("#files-input", str(letter))
+    until(lambda: "33 %" in window.text("#waiting"), 20, "the progress is shown")
+    assert flaws(window) == []
+    window.click("#waiting button")
+    assert not window.has("#waiting li")
 
 
 def test_files_are_taken_into_a_new_post(library: Any, picture: Path) -> None:
@@ -150,6 +162,7 @@ def test_a_file_that_a_scheduled_post_needs_stays_and_is_named(library: Any, pic
     choose(library, "bread.jpg")
     library.window.press(".chosen .bad")
     assert "bread.jpg: a scheduled post needs it" in library.window.text("[role=alert]")
+    assert flaws(library.window) == []
     assert len(api.get("/media")["media"]) == 1
 
 

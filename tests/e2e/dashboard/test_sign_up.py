@@ -158,6 +158,7 @@ def test_the_password_is_changed_and_other_browsers_are_signed_out(newcomer: New
     assert window.has("[role=alert]")
     change(window, PASSWORD, "another long sentence")
     assert "Your password is changed" in window.text("[role=status]")
+    assert flaws(window) == []
     assert is_ended(root, other)
 
 
@@ -172,6 +173,7 @@ def test_signing_out_everywhere_ends_every_session(newcomer: Newcomer) -> None:
     newcomer.looks_right()
     window.press("form[action$='sessions/end'] button")
     assert "Every browser is signed out." in window.text("main")
+    assert flaws(window) == []
     assert is_ended(root, other)
     assert is_ended(root, own)
 
@@ -213,6 +215,7 @@ def test_codes_of_an_app_are_turned_on_asked_for_replaced_once_and_turned_off(
     window.press("main form button")
     assert "The password is not right." in window.text("[role=alert]")
     window.type("#password", "the owner's own")
+    assert flaws(window) == []
     window.press("main form button")
     app = pyotp.TOTP(window.text("#secret").replace(" ", ""))
     assert flaws(window) == []
@@ -225,6 +228,7 @@ def test_codes_of_an_app_are_turned_on_asked_for_replaced_once_and_turned_off(
     window.type("#code", "000000")
     window.press("main form button")
     assert "That code is not right" in window.text("[role=alert]")
+    assert flaws(window) == []
     window.type("#code", app.at(Clock(operator).now()))
     window.press("main form button")
     codes = window.text("#recovery").split()
@@ -249,6 +253,7 @@ def test_codes_of_an_app_are_turned_on_asked_for_replaced_once_and_turned_off(
     window.type("#code", codes[1])
     window.press("main form button")
     assert "asks for no code any more" in window.text("[role=status]")
+    assert flaws(window) == []
 
 
 def test_no_other_address_than_that_of_a_code_is_drawn(person: Any) -> None:
@@ -324,6 +329,7 @@ def test_another_address_is_confirmed_by_its_mail_and_the_old_one_is_told(person
     cancelled = await_url(stack, new, "Confirm this e-mail address")
     window.press("form[action$=cancel] button")
     assert "The change is cancelled." in window.text("[role=status]")
+    assert flaws(window) == []
     assert not window.has("[aria-labelledby=waiting]")
     window.open(cancelled)
     window.type("#password", OWNERS)
@@ -341,6 +347,7 @@ def test_another_address_is_confirmed_by_its_mail_and_the_old_one_is_told(person
     window.type("#password", OWNERS)
     window.press("form button")
     assert "Sign in with it from now on." in window.text("[role=status]")
+    assert flaws(window) == []
     window.open(link)
     window.type("#password", OWNERS)
     window.press("form button")
