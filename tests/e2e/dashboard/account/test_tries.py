@@ -20,7 +20,9 @@ class Guesser:
         """Sends a form, and returns the status of the answer."""
         self._tries += 1
         address = f"203.0.113.{self._tries}"
-        found = re.search(r'name="form_token" value="(\w+)"', self._http.get(self._url + path, timeout=30).text)
+        found = re.search(
+            r'name="form_token" value="(\w+)"', self._http.get(self._url + path, timeout=30).text
+        )
         assert found
         return self._http.post(
             self._url + path,
@@ -34,7 +36,9 @@ class Guesser:
 def test_guesses_are_refused_after_twenty_whatever_address_their_sender_claims_to_have(stranger: Any) -> None:
     window, email = stranger.window, stranger.account.email
     guesser = Guesser(stranger.url)
-    guesses = [guesser.send("/sign-in", email=email, password=f"guess {number}") for number in range(GUESSES + 2)]
+    guesses = [
+        guesser.send("/sign-in", email=email, password=f"guess {number}") for number in range(GUESSES + 2)
+    ]
     assert guesses == [401] * GUESSES + [429] * 2
     stranger.open("/sign-in")
     stranger.sign_in()  # with the right password

@@ -5,7 +5,6 @@ than its window.
 
 from typing import Any
 
-import pytest
 import requests
 from e2e_kit.attacks.hostile_api import hostile_dashboard
 from e2e_kit.chromium import Chromium

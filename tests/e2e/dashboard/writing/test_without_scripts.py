@@ -125,6 +125,7 @@ def test_what_a_script_would_load_has_a_link(scriptless: Any) -> None:
     assert window.text("h1") == "Posts"
     person.open("/library")
     assert window.has("button.without-script")
+    assert flaws(window) == []
     window.click(".work summary")
     window.press(".work a")
     assert window.text("h1") == "Brands"
