@@ -48,6 +48,7 @@ def test_the_log_of_requests_is_filtered_and_names_the_error(busy: Any) -> None:
     until(lambda: window.run("return document.querySelectorAll('#log .row').length") == 1, 20, "errors alone")
     assert "VALIDATION_ERROR" in window.text("#log .row")
     assert "errors=yes" in window.url
+    assert flaws(window) == []
     [entry] = busy.account.api.get("/logs?errors_only=true")["entries"]
     busy.open(f"/developers/requests?request_id={entry['request_id']}")
     assert window.run("return document.querySelectorAll('#log .row').length") == 1
@@ -106,7 +107,7 @@ def test_a_request_leads_to_the_posts_and_attempts_that_it_made(busy: Any) -> No
     busy.open(f"/developers/requests?request_id={entry['request_id']}")
     window.press("#log .row a")
     assert "Published" in window.text("[aria-labelledby=its-posts]")
-    assert flaws(window, 360, 1280) == []
+    assert flaws(window) == []
     window.press("[aria-labelledby=its-posts] a")
     assert "Out" in window.text(".text")
 
@@ -146,4 +147,4 @@ def test_each_screen_looks_right(busy: Any) -> None:
     for screen in SCREENS:
         busy.open(screen)
         busy.window.run("for (const it of document.querySelectorAll('details')) it.open = true")
-        assert (screen, flaws(busy.window, 360, 1280)) == (screen, [])
+        assert (screen, flaws(busy.window)) == (screen, [])

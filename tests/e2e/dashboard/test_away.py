@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import requests
-from e2e_kit.accessibility import findings
+from e2e_kit.accessibility import flaws
 from e2e_kit.operator import Account, Accounts
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
@@ -67,7 +67,7 @@ def test_without_the_api_a_screen_comes_back_by_itself_and_a_form_is_sent_again(
     with stack.held_down("gateway"):
         window.press("#new form button")
         assert "Send it again" in window.text("main")
-        assert findings(window) == []
+        assert flaws(window) == []
     stack.await_ready(60)
     window.press("main form button")
     assert window.text("h1") == "Night Market"
@@ -76,7 +76,7 @@ def test_without_the_api_a_screen_comes_back_by_itself_and_a_form_is_sent_again(
     with stack.held_down("gateway"):
         person.open("/posts")
         assert window.text("h1") == "Posthaste is not responding"
-        assert findings(window) == []
+        assert flaws(window) == []
     until(
         lambda: window.run("return document.querySelector('h1')?.innerText") == "Posts", 60, "it loads again"
     )
@@ -90,7 +90,7 @@ def test_the_composer_checks_again_when_the_api_is_back(person: Any, stack: Stac
     with stack.held_down("gateway"):
         window.type("#message", "Half a thought")
         until(lambda: window.has("#findings .failed"), 60, "the outage is told")
-        assert findings(window) == []
+        assert flaws(window) == []
     stack.await_ready(60)
     until(lambda: window.has("#findings .finding.good"), 60, "it is checked again")
     assert window.run("return document.querySelector('#message').value") == "Half a thought"
@@ -107,7 +107,7 @@ def test_without_the_dashboard_itself_the_composer_says_that_no_answer_came_and_
     with stack.held_down("dashboard"):
         window.type("#message", "Half a thought")
         until(lambda: window.has(".no-answer"), 60, "it is told")
-        assert findings(window) == []
+        assert flaws(window) == []
     stack.await_ready(60)
 
     def is_checked() -> bool:
@@ -159,7 +159,7 @@ def test_a_platform_that_does_not_answer_is_told_where_its_comments_would_be(
     person.open("/comments")
     until(lambda: window.has(".threads .note"), 90, "it is told")
     assert "Open" in window.text("#inbox")
-    assert findings(window) == []
+    assert flaws(window) == []
     assert window.click_and_hold(".threads .note + p a")
     window.go_on()
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_kit.accessibility import findings, flaws
+from e2e_kit.accessibility import flaws
 from e2e_kit.files import uploaded
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
@@ -63,7 +63,7 @@ def test_a_comment_is_answered_and_leaves_the_list_of_those_to_answer(
     asked.open("/comments")
     shows(asked, "Every comment on these posts is answered.")
     assert "open on" not in window.run(SHOWN)
-    assert findings(window) == []
+    assert flaws(window) == []
     for state in ("answered", "all"):
         asked.open(f"/comments?state={state}")
         shows(asked, "Do you have spelt?", "Until when are you open?")
@@ -94,7 +94,7 @@ def test_new_comments_are_counted_and_shown_alone_until_they_are_answered(
     assert "And rye?" in window.run(SHOWN)
     assert "spelt" not in window.run(SHOWN)
     assert "Until when" not in window.run(SHOWN)
-    assert findings(window) == []
+    assert flaws(window) == []
     form = form_of(asked, "rye")
     window.type(f"{form} textarea", "On Mondays.")
     window.click(f"{form} button")
@@ -109,7 +109,7 @@ def test_a_post_with_many_comments_loads_earlier_ones_on_demand(asked: Any, simu
     asked.open(f"/comments?state=all&page={asked.account.page_id('FB')}")
     count = "return document.querySelectorAll('.conversations > li').length"
     until(lambda: window.run(count) == 50, 30, "the newest are shown")
-    assert findings(window) == []
+    assert flaws(window) == []
     assert window.click_and_hold(".threads a[hx-get*='after=']")
     window.go_on()
     until(lambda: window.run(count) == 61, 30, "all are shown")
@@ -144,7 +144,7 @@ def test_the_inbox_is_filtered_by_platform_and_brand(asked: Any) -> None:
     shows(asked, "Do you have spelt?", "Until when are you open?")
     asked.open("/comments?platform=YT")
     assert "No post with comments is out yet for this choice." in asked.window.run(SHOWN)
-    assert findings(asked.window) == []
+    assert flaws(asked.window) == []
 
 
 def test_the_post_above_its_comments_has_its_picture(person: Any, picture: Path) -> None:
@@ -180,7 +180,7 @@ def test_an_answer_that_a_platform_refuses_stays_with_the_reason(asked: Any, sim
     window.click(f"{form} button")
     until(lambda: window.has("#inbox [role=alert]"), 20, "the refusal is told")
     assert window.run(f"return document.querySelector('{form} textarea').value") == "Every Friday!"
-    assert findings(window) == []
+    assert flaws(window) == []
     window.click(f"{form} button")
     shows(asked, "Every Friday!", "Sent")
 
@@ -215,13 +215,13 @@ def test_the_inbox_looks_right(asked: Any) -> None:
     asked.window.emulate_phone(360, 1600, "light")
     asked.open("/comments")
     shows(asked, "Do you have spelt?", "Until when are you open?")
-    assert flaws(asked.window, 360, 1280) == []
+    assert flaws(asked.window) == []
 
 
 def test_without_comments_the_inbox_says_what_comes_here(person: Any) -> None:
     person.open("/comments")
     assert "Comments on your posts appear here" in person.window.text("#inbox")
-    assert findings(person.window) == []
+    assert flaws(person.window) == []
 
 
 def test_new_comments_appear_by_themselves_and_are_marked_without_touching_what_is_typed(
@@ -242,7 +242,7 @@ def test_new_comments_appear_by_themselves_and_are_marked_without_touching_what_
     assert ["And rye?" in it for it in window.run(marked)] == [True]
     assert window.run(f"return document.querySelector('{form} textarea').value") == "Half an answer"
     assert "A new comment has come." in window.run("return document.querySelector('#news').textContent")
-    assert findings(window) == []
+    assert flaws(window) == []
     window.type(f"{form_of(asked, 'rye')} textarea", "On Mondays.")
     window.click(f"{form_of(asked, 'rye')} button")
     shows(asked, "On Mondays.", "Sent")

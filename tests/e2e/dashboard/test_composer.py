@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from e2e_kit.accessibility import findings, flaws
+from e2e_kit.accessibility import flaws
 from e2e_kit.files import uploaded
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
@@ -92,7 +92,7 @@ def test_a_setting_that_the_platform_does_not_take_is_told_while_one_writes(writ
     )
     assert "beside-set-facebook_settings-link" in window.run(described)
     assert window.text("#beside-settings") == ""
-    assert findings(window) == []
+    assert flaws(window) == []
 
 
 def test_a_finding_about_a_pages_own_text_or_a_closed_setting_is_seen_where_it_is_mended(writer: Any) -> None:
@@ -123,7 +123,7 @@ def test_a_finding_is_told_beside_the_field_that_it_is_about(writer: Any, pictur
     shows(writer, "#beside-media", "Instagram does not take posts without")
     described = window.run("return document.querySelector('#message').getAttribute('aria-describedby')")
     assert described == "beside-message"
-    assert findings(window) == []
+    assert flaws(window) == []
     window.run("const area = document.querySelector('#message'); area.value = 'few words';"
                "area.dispatchEvent(new Event('input', {bubbles: true}))")  # fmt: skip
     window.type("#files-input", str(picture))
@@ -185,7 +185,7 @@ def test_a_draft_survives_a_reload_and_can_be_discarded(writer: Any) -> None:
     until(lambda: window.run("return document.querySelector('#message')?.value") == "", 20, "it is empty")
     assert window.run("return document.querySelector('#kept').hidden")
     assert "Draft discarded" in window.text("#discarded")
-    assert findings(window) == []
+    assert flaws(window) == []
     window.press("#undiscard")
     assert window.run("return document.querySelector('#message').value") == "Half a thought"
     window.press("#discard")
@@ -213,7 +213,7 @@ def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> 
     shows(writer, "#ready", "Publish on Facebook only")
     assert window.run("return document.querySelector('#send').disabled")
     assert "Fix this, or press the second button below" in window.text("#findings")
-    assert findings(window) == []
+    assert flaws(window) == []
     window.press("#ready button")
     assert window.text("h1") == "Published on Facebook. Not published on Instagram."
     assert "Instagram does not take posts without" in window.text("#sent")
@@ -256,7 +256,7 @@ def test_ai_writes_a_text_and_makes_an_image_for_the_post(writer: Any) -> None:
     window.type("#ai_instruction", "We bake at night")
     window.click("button[hx-post$=caption]")
     until(lambda: window.has("[data-use=text]"), 60, "the text is there")
-    assert findings(window) == []
+    assert flaws(window) == []
     left = api.get("/account/credits")["credits"]["available"]
     assert left < before
     shows(writer, "#credits-left", f"{left:,} AI credits are left")
@@ -298,10 +298,10 @@ def test_a_film_is_made_while_the_page_is_left_and_taken_into_the_post(
     shows(writer, ".ai", "is being created")
     is_shown = "return document.querySelector('#ai_film').checkVisibility()"
     assert not window.run(is_shown)  # meanwhile nothing could send what is written there
-    assert findings(window) == []
+    assert flaws(window) == []
     until(lambda: window.has("[data-use=file]"), 120, "the film is there")
     assert window.run(is_shown)
-    assert findings(window) == []
+    assert flaws(window) == []
     window.click("[data-use=file]")
     assert window.has("#files li [name=media_id]")
     window.click("button[hx-post$=film]")
@@ -322,7 +322,7 @@ def test_the_forms_of_ai_are_tabs_of_which_one_is_open(writer: Any) -> None:
     for tab, field in (("Image", "ai_prompt"), ("Video", "ai_film"), ("Caption", "ai_instruction")):
         unfold(writer, tab)
         assert window.run(seen) == [field]
-        assert flaws(window, 360, 1280) == []
+        assert flaws(window) == []
 
 
 def test_ai_has_a_page_of_its_own_which_needs_no_script(writer: Any) -> None:
@@ -335,7 +335,7 @@ def test_ai_has_a_page_of_its_own_which_needs_no_script(writer: Any) -> None:
     window.type("#ai_instruction", "We bake at night")
     window.press("button[formaction$=caption]")
     text = window.text(".result .text")
-    assert flaws(window, 360, 1280) == []
+    assert flaws(window) == []
     window.press(".result button")
     assert window.run("return document.querySelector('#message').value") == text
     writer.open("/compose/ai")
@@ -360,17 +360,23 @@ def test_what_ai_cannot_do_is_said_and_what_was_asked_stays(writer: Any, simulat
     window.click("button[hx-post$=image]")
     until(lambda: "Say what" not in window.text(".ai [role=alert]"), 30, "the API's refusal is told")
     assert len(window.run("return document.querySelector('#ai_prompt').value")) == 5000
-    assert findings(window) == []
+    assert flaws(window) == []
 
 
-@pytest.mark.parametrize("width", [360, 1280])
-def test_the_composer_looks_right(writer: Any, picture: Path, width: int) -> None:
+def test_a_file_that_is_refused_is_told_in_the_composer_too(writer: Any, tmp_path: Path) -> None:
+    window, letter = writer.window, tmp_path / "letter.jpg"
+    letter.write_text("Dear Sir or Madam")
+    window.type("#files-input", str(letter))
+    until(lambda: window.has("#waiting [role=alert]"), 20, "the refusal is told")
+    assert flaws(window) == []
+
+
+def test_the_composer_looks_right(writer: Any, picture: Path) -> None:
     window = writer.window
-    window.emulate_phone(width, 900, "light")
     choose(writer, "FB", "IG", "TW")
     window.paste("#message", "Rye " * 90)
     window.type("#files-input", str(picture))
     until(lambda: window.has("#previews .IG .pictures img"), 30, "the preview is there")
     window.run("for (const it of document.querySelectorAll('details')) it.open = true")
     until(lambda: window.has("#ai_prompt"), 20, "the AI form is there")
-    assert flaws(window, width) == []
+    assert flaws(window) == []

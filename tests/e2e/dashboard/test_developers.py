@@ -5,6 +5,7 @@ given a new secret and deleted.
 from typing import Any
 
 import requests
+from e2e_kit.accessibility import flaws
 from e2e_kit.api import Api
 from e2e_kit.operator import Accounts
 from e2e_kit.receiver import Answer, Receiver
@@ -30,6 +31,7 @@ def test_a_token_is_shown_once_works_and_is_revoked(person: Any) -> None:
     window.click("summary[aria-label='Manage For the till']")
     window.press("button[aria-label='Revoke For the till']")
     assert "Nothing can use it any more" in window.text("[role=status]")
+    assert flaws(window) == []
     again = requests.get(me.url, headers={"Authorization": f"Bearer {token}"}, timeout=30)
     assert again.status_code == 401
 
@@ -126,6 +128,7 @@ def test_a_token_without_scopes_is_refused_and_its_name_stays(person: Any) -> No
     window.press("form[action$='/tokens'] button")
     assert window.has("[role=alert]")
     assert window.run("return document.querySelector('#token-name').value") == "For nothing"
+    assert flaws(window) == []
 
 
 def test_a_webhook_is_tested_looked_at_replayed_rotated_and_deleted(person: Any, receiver: Receiver) -> None:
@@ -154,6 +157,7 @@ def test_a_webhook_is_tested_looked_at_replayed_rotated_and_deleted(person: Any,
     assert person.account.user_id in window.text("[aria-labelledby=body]")
     window.press("main form button.primary")
     assert "sent again" in window.text("[role=status]")
+    assert flaws(window) == []
     window.click("details:has(> form[action$=rotate]) summary")
     window.press("form[action$=rotate] button")
     assert window.run("return document.querySelector('#secret').value") != secret
@@ -181,6 +185,7 @@ def test_a_disabled_webhook_says_why_and_that_a_delivery_is_still_sent_once(
     person.open(f"{page}/deliveries/{delivery_id}")
     assert "The old till" in window.text(".crumb")
     assert "Answered 410 Gone after" in window.text("[aria-labelledby=attempts]")
+    assert flaws(window) == []
     assert "private network" in window.text("[aria-labelledby=attempts]")  # the receiver is on this machine
     assert "“Send again” still sends this delivery, once." in window.text("main")
     window.press("main form.actions button")

@@ -56,6 +56,7 @@ def test_a_wrong_password_and_an_unknown_address_get_the_same_answer(stranger: A
         stranger.window.press("form button")
         told.add(stranger.window.text("[role=alert]"))
     assert told == {"The address or the password is not right."}
+    assert flaws(stranger.window) == []
 
 
 def test_a_new_password_is_asked_for_without_a_hint_whether_the_address_exists(stranger: Any) -> None:
@@ -68,6 +69,7 @@ def test_a_new_password_is_asked_for_without_a_hint_whether_the_address_exists(s
         told.add(stranger.window.text("main"))
     [text] = told
     assert "If the address has an account, an email with a link is on its way" in text
+    assert flaws(stranger.window) == []
 
 
 def test_a_session_that_was_ended_elsewhere_leads_to_the_form(person: Any) -> None:
@@ -82,6 +84,7 @@ def test_a_session_that_was_ended_elsewhere_leads_to_the_form(person: Any) -> No
         return "You were signed out" in person.window.text("main")
 
     until(is_signed_out, 10, "every process of the gateway has heard of the end of the session")
+    assert flaws(person.window) == []
     person.sign_in()
     assert person.window.text("h1") == "Posts"
 
@@ -123,8 +126,7 @@ def test_whoever_has_no_page_sees_first_how_to_connect_one(person: Any) -> None:
         "Connect your first page",
         "Usage",
     ]
-    assert flaws(window, 360, 1280) == []
-    window.emulate_phone(0, 0, "")
+    assert flaws(window) == []
     window.press("main .primary")
     assert window.text("h1") == "Pages"
 
@@ -144,11 +146,13 @@ def test_a_failed_post_is_dismissed_and_needs_nobody_any_more(
     window.press("form[action$=dismiss] button")
     assert "The post is dismissed" in window.text("[role=status]")
     assert "Schedule it again" in window.text("[role=status]")
+    assert flaws(window) == []
     window.press("[role=status] a[href='/']")
     assert "Nothing failed" in window.text("[aria-labelledby=needs]")
     assert person.account.api.get(f"/posts/{failed}")["post"]["status"] == "cancelled"
     person.open("/posts?tab=cancelled")
     assert "Nobody wants this" in window.text("#posts")
+    assert flaws(window) == []
 
 
 def test_a_disabled_webhook_is_enabled_where_it_is_told(stranger: Any, receiver: Receiver) -> None:
@@ -221,6 +225,7 @@ def test_what_is_refused_keeps_what_was_typed(person: Any) -> None:
     assert window.run("return document.querySelector('#message').value") == long.strip()
     assert "X" in window.text("#findings .bad")
     assert window.has("[role=alert]")
+    assert flaws(window) == []
     assert window.run("return document.querySelector('[name=page_id]:checked').value") == (
         person.account.page_id("TW")
     )
@@ -251,6 +256,7 @@ def test_a_scheduled_post_is_changed_and_cancelled(person: Any) -> None:
     window.run("document.querySelector('#message').value = 'New text'")
     window.press("form[action$=edit] button")
     assert "Your change is saved" in window.text("[role=status]")
+    assert flaws(window) == []
     assert person.account.api.get(f"/posts/{post_id}")["post"]["message"] == "New text"
     window.press("[role=status] button")  # undo
     assert person.account.api.get(f"/posts/{post_id}")["post"]["message"] == "Old text"

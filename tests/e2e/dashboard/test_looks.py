@@ -41,9 +41,6 @@ SCREENS = (
     "/none",
 )
 
-#: A desktop's and a phone's.
-WIDTHS = (1280, 360)
-
 #: Opens everything that can be unfolded.
 OPENED = "for (const it of document.querySelectorAll('details')) it.open = true"
 
@@ -80,7 +77,7 @@ def test_no_screen_breaks_a_rule_of_accessibility_or_is_wider_than_its_window(fu
         full.open(screen.format(post=full.post_id, brand=full.account.brand_id))
         settle(full.window)
         full.window.run(OPENED)
-        if broken := flaws(full.window, *WIDTHS):
+        if broken := flaws(full.window):
             found[screen] = broken
     assert found == {}
 
@@ -95,7 +92,7 @@ def test_nor_does_a_form_with_findings(full: Any) -> None:
     window.click("input[name=when][value=later]")
     window.type("#message", "Hello")
     until(lambda: window.has("#findings .good") and window.has("#findings .bad"), 20, "there are findings")
-    assert flaws(window, 1280) == []
+    assert flaws(window) == []
 
 
 def test_nor_does_the_form_of_a_stranger(stranger: Any) -> None:
@@ -109,8 +106,21 @@ def test_nor_does_the_form_of_a_stranger(stranger: Any) -> None:
         "/invitations/a/b",
     ):
         stranger.open(path)
-        assert flaws(stranger.window, *WIDTHS) == []
-    stranger.window.emulate_phone(0, 0, "")
+        assert flaws(stranger.window) == []
+
+
+def test_nor_does_what_a_stranger_is_told_of_a_link_or_of_a_form_that_is_too_old(stranger: Any) -> None:
+    window = stranger.window
+    stranger.open("/verify/usr_x/x")
+    window.type("#password", "a sentence nobody guesses")
+    window.press("form button")
+    assert window.text("h1") == "This link does not work"
+    assert flaws(window) == []
+    stranger.open("/sign-in")
+    window.run("document.querySelector('[name=form_token]').value = 'x'")
+    stranger.sign_in()
+    assert window.text("h1") == "This form is too old"
+    assert flaws(window) == []
 
 
 def test_a_page_loads_nothing_from_elsewhere_and_breaks_no_policy(full: Any) -> None:
@@ -123,16 +133,12 @@ def test_a_page_loads_nothing_from_elsewhere_and_breaks_no_policy(full: Any) -> 
     assert [it for it in window.logged() if "Content Security Policy" in it] == []
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_nor_do_the_screens_of_a_webhook_and_of_what_was_sent(
-    full: Any, receiver: Receiver, width: int
-) -> None:
+def test_nor_do_the_screens_of_a_webhook_and_of_what_was_sent(full: Any, receiver: Receiver) -> None:
     window, found = full.window, {}
-    window.emulate_phone(width, 800, "light")
 
     def look(name: str) -> None:
         window.run(OPENED)
-        if broken := flaws(window, width):
+        if broken := flaws(window):
             found[name] = broken
 
     hook = {"name": "The till", "url": receiver.url("/till"), "events": ["post.published"]}

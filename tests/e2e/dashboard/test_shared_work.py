@@ -115,8 +115,7 @@ def test_the_menu_leads_from_any_screen_to_a_shared_brand_and_to_the_next_and_ba
     assert guest.works_on.startswith("You are working on Ada’s Corner Bakery Full access")
     window.click(".work summary")
     until(lambda: window.has(".work button"), 20, "the other brands are named")
-    assert flaws(window, 1280) == []
-    window.emulate_phone(0, 0, "")
+    assert flaws(window) == []
     guest.person.open("/posts")
     choose(market)
     assert guest.works_on.startswith("You are working on Ada’s Night Market Limited access")
@@ -136,7 +135,7 @@ def test_every_screen_is_right_and_offers_nothing_that_the_role_forbids(guest: G
         person.open(screen.format(brand=guest.owner.brand_id))
         window.run("for (const it of document.querySelectorAll('details')) it.open = true")
         until(lambda: not window.has("[hx-trigger=load]"), 20, "the page is complete")
-        if broken := flaws(window, 1280, 360):
+        if broken := flaws(window):
             found[screen] = broken
         assert window.run("return performance.getEntriesByType('navigation')[0].responseStatus") == 200, (
             screen
@@ -185,8 +184,7 @@ def test_what_the_role_forbids_is_refused_in_words_that_help(guest: Guest) -> No
     for path in ("/developers", "/developers/requests", "/activity/audit", "/compose/ai"):
         person.open(path)
         refused(window, path)
-    assert flaws(window, 360, 1280) == []
-    window.emulate_phone(0, 0, "")
+    assert flaws(window) == []
     for path, fields in (
         ("/pages/connect", {"platform": "FB", "brand_id": brand}),
         (f"/pages/{page}/unlink", {"cancel": "yes"}),

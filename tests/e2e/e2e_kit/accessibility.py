@@ -30,6 +30,8 @@ return [...document.querySelectorAll("main *")]
 """
 #: All rules, with the one that axe-core leaves off: targets of 24 pixels, or with as much space (WCAG 2.2, 2.5.8).
 _ALL = "rules: {'target-size': {enabled: true}}"
+#: A phone's and a desktop's: each state of a screen is looked at in both.
+WIDTHS = (360, 1280)
 #: Lowest window in which a page is looked at.
 _HEIGHT = 900
 #: The rules about colours.
@@ -42,14 +44,6 @@ def _axe() -> str:
     return path.read_text()
 
 
-def findings(window: Chromium, rules: str = _ALL) -> list[str]:
-    """Returns each broken rule with the elements that break it."""
-    if not window.run("return 'axe' in window"):
-        window.run(_axe())
-    found: list[str] = window.run_async(_RUN % rules)
-    return found
-
-
 def cut_off(window: Chromium) -> list[str]:
     """Returns the beginnings of the elements that the present window shows only in part."""
     found: list[str] = window.run(_CUT_OFF)
@@ -57,22 +51,31 @@ def cut_off(window: Chromium) -> list[str]:
 
 
 def flaws(window: Chromium, *widths: int) -> list[str]:
-    """Returns what is wrong with the present page in a window of each of these widths: rules broken in the light
-    scheme, rules about colours broken in the dark one (only colours change there), a page that is wider than its
-    window, and content that is cut off at its edge.
+    """Returns what is wrong with the present page in a window of each of these widths, by default a phone's and a
+    desktop's: rules broken in the light scheme, rules about colours broken in the dark one (only colours change there),
+    a page that is wider than its window, and content that is cut off at its edge.
 
     The window is made as high as the page. Otherwise what sticks to its edge, such as the composer's buttons on a
-    phone, would cover something that a person can scroll to.
+    phone, would cover something that a person can scroll to. Afterwards the window is as it was before.
     """
-    found = []
-    for width in widths:
+    found, before = [], window.screen
+    for width in widths or WIDTHS:
         window.emulate_phone(width, _HEIGHT, "light")
         height = max(_HEIGHT, window.run("return document.documentElement.scrollHeight"))
-        window.emulate_phone(width, height, "light")
-        found += [f"{width}, light: {it}" for it in findings(window)]
+        window.resize(width, height)
+        found += [f"{width}, light: {it}" for it in _broken(window)]
         if (wide := window.run("return document.documentElement.scrollWidth")) > width:
             found.append(f"{width}: the page is {wide} wide")
         found += [f"{width}: cut off: {it}" for it in cut_off(window)]
-        window.emulate_phone(width, height, "dark")
-        found += [f"{width}, dark: {it}" for it in findings(window, _COLOURS)]
+        window.emulate_scheme("dark")
+        found += [f"{width}, dark: {it}" for it in _broken(window, _COLOURS)]
+    window.emulate_phone(*before)
+    return found
+
+
+def _broken(window: Chromium, rules: str = _ALL) -> list[str]:
+    """Returns each rule that the page breaks as it is now, with the elements that break it."""
+    if not window.run("return 'axe' in window"):
+        window.run(_axe())
+    found: list[str] = window.run_async(_RUN % rules)
     return found

@@ -70,6 +70,8 @@ class Chromium:
         #: Not requests: a test makes hundreds of calls, and requests takes more than twice the CPU for each.
         self._http = urllib3.PoolManager(maxsize=1, retries=False)
         self._is_lost = False
+        #: Width, height and scheme as `emulate_phone` takes them.
+        self.screen = (0, 0, "")
         self._url = f"{driver_url}/session"
         made = self._ask("POST", "", capabilities={"alwaysMatch": options})
         self._url += f"/{made['sessionId']}"
@@ -200,6 +202,11 @@ class Chromium:
     def emulate_phone(self, width: int, height: int, scheme: str) -> None:
         """Gives the window this size and a light or dark scheme. A width of 0 ends that."""
         self.resize(width, height)
+        self.emulate_scheme(scheme)
+
+    def emulate_scheme(self, scheme: str) -> None:
+        """Shows pages in the light or dark scheme. An empty text ends that."""
+        self.screen = (*self.screen[:2], scheme)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._ask(
             "POST", "/goog/cdp/execute", cmd="Emulation.setEmulatedMedia", params={"features": features}
@@ -207,14 +214,15 @@ class Chromium:
 
     def resize(self, width: int, height: int) -> None:
         """Gives the window this size; a narrow window also behaves like a phone's. A width of 0 ends that."""
-        screen = {
+        self.screen = (width, height, self.screen[2])
+        metrics = {
             "width": width,
             "height": height,
             "deviceScaleFactor": 2,
             "mobile": width < _PHONES_WIDTH,
         }
         # A width of 0 in `setDeviceMetricsOverride` would come into force at the next page.
-        command, params = ("set", screen) if width else ("clear", {})
+        command, params = ("set", metrics) if width else ("clear", {})
         self._ask("POST", "/goog/cdp/execute", cmd=f"Emulation.{command}DeviceMetricsOverride", params=params)
 
     def permit_scripts(self, permitted: bool) -> None:
@@ -242,6 +250,7 @@ class Chromium:
         """Replaces the tab by a new one and deletes everything that the browser has stored, so that it is like a new
         profile.
         """
+        self.screen = (0, 0, "")
         new: str = self._ask("POST", "/window/new", type="tab")["handle"]
         self._ask("DELETE", "/window")
         self._ask("POST", "/window", handle=new)

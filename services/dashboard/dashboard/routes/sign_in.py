@@ -4,6 +4,7 @@ from flask import Blueprint, current_app, g, redirect, render_template, request,
 from werkzeug.wrappers import Response
 
 from dashboard import api, cookies, dates, times, words
+from dashboard.problems import too_many_tries
 from dashboard.routes.shared_work import joined_work, only_shared_work
 from posthaste.errors import (
     ApiError,
@@ -47,8 +48,8 @@ def signed_in(
     """
     try:
         made = api.reader().log_in(email=email, password=password, totp_code=code)
-    except LimitReached:
-        return _again(email, "Too many tries from your network. Wait an hour, then try again.", 429)
+    except LimitReached as error:
+        return _again(email, too_many_tries(error), 429)
     except (AuthenticationError, PermissionDenied) as error:
         if error.code == "EMAIL_NOT_VERIFIED":
             return _again(
@@ -81,9 +82,8 @@ def ask_for_link() -> str | tuple[str, int]:
     account."""
     try:
         api.reader().forgot_password(email=request.form.get("email", "").strip())
-    except LimitReached:
-        problem = "Too many tries from your network. Wait an hour, then try again."
-        return render_template("forgot.html", is_asked=False, problem=problem), 429
+    except LimitReached as error:
+        return render_template("forgot.html", is_asked=False, problem=too_many_tries(error)), 429
     except InvalidRequest as error:
         return render_template("forgot.html", is_asked=False, problem=words.said(error)), 400
     return render_template("forgot.html", is_asked=True, problem="")

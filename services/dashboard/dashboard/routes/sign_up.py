@@ -6,12 +6,12 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, words
 from dashboard.kept import forget
+from dashboard.problems import too_many_tries
 from dashboard.routes.sign_in import signed_in
 from posthaste.errors import ApiError, LimitReached
 
 screens = Blueprint("sign_up", __name__)
 
-_TOO_MANY = "Too many tries from your network. Wait an hour, then try again."
 #: Why the API takes no account with these fields, where its own words are for developers.
 _REFUSALS = {
     "INVITE_REQUIRED": "The invite code is not right for this address. Copy it from the invitation.",
@@ -44,8 +44,8 @@ def create() -> str | tuple[str, int] | Response:
             lastname=form.get("lastname", "").strip(),
             invite_code=form.get("invite_code", "").strip() or None,
         )
-    except LimitReached:
-        return _form(_TOO_MANY), 429
+    except LimitReached as error:
+        return _form(too_many_tries(error)), 429
     except ApiError as error:
         if error.status >= 500:
             raise

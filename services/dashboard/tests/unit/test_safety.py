@@ -242,11 +242,14 @@ def test_the_reason_why_a_post_is_not_moved_is_text_and_no_page(
     assert (answer.status_code, answer.mimetype) == (409, "text/plain")
 
 
+@pytest.mark.parametrize(
+    ("hops", "told_address"), [(0, None), (1, "10.0.0.1"), (2, "203.0.113.7, 203.0.113.7")]
+)
 def test_the_api_is_told_the_address_of_the_person_which_nobody_can_forge(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, hops: int, told_address: str | None
 ) -> None:
-    """By it the API limits how often somebody tries to sign in. The two proxies in front name the last two addresses.
-    The client may have made up the first one.
+    """By it the API limits how often somebody tries to sign in. The proxies in front name the last addresses. The
+    client may have made up the others, and all of them if there is no proxy.
     """
     told: list[dict[str, str]] = []
 
@@ -258,9 +261,28 @@ def test_the_api_is_told_the_address_of_the_person_which_nobody_can_forge(
         return SimpleNamespace(log_in=refuse)
 
     monkeypatch.setattr(api, "Posthaste", client)
-    visitor = create_app(Config(api_url=NOWHERE, trusted_proxy_hops=2)).test_client()
+    visitor = create_app(Config(api_url=NOWHERE, trusted_proxy_hops=hops)).test_client()
     form = {"form_token": token_in(visitor.get("/sign-in")), "email": "a@b.test", "password": "x"}
-    forwarded = {"X-Forwarded-For": "192.0.2.1, 203.0.113.7, 10.0.0.1"}
+    forwarded = {"X-Forwarded-For": "192.0.2.1, 203.0.113.7, 10.0.0.1", "X-Real-IP": "192.0.2.1"}
     answer = visitor.post("/sign-in", data=form, headers=forwarded)
     assert (answer.status_code, "Too many tries" in answer.text) == (429, True)
-    assert [it["X-Forwarded-For"] for it in told] == ["203.0.113.7, 203.0.113.7"]
+    assert [it.get("X-Forwarded-For") for it in told] == [told_address]
+    assert {name for it in told for name in it} <= {"User-Agent", "X-Forwarded-For"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wait"),
+    [(None, "60 minutes"), (20, "1 minute"), (1801, "31 minutes"), (5401, "2 hours"), (86_400, "24 hours")],
+)
+@pytest.mark.parametrize("path", ["/sign-in", "/sign-in/forgot", "/sign-up"])
+def test_whoever_tries_too_often_is_told_how_long_to_wait(
+    visitor: FlaskClient, monkeypatch: pytest.MonkeyPatch, path: str, seconds: float | None, wait: str
+) -> None:
+    def refuse(**_: Any) -> None:
+        raise LimitReached(429, {}, retry_after_seconds=seconds)
+
+    client = SimpleNamespace(log_in=refuse, forgot_password=refuse, sign_up=refuse)
+    monkeypatch.setattr(api, "reader", lambda: client)
+    form = {"form_token": token_in(visitor.get(path)), "email": "a@b.test", "password": "eight letters"}
+    answer = visitor.post(path, data=form)
+    assert (answer.status_code, f"Too many tries. Wait {wait}, then try again." in answer.text) == (429, True)

@@ -3,12 +3,9 @@ usually replace, and limits that are nearly reached. By day and by night axe-cor
 than its window.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 import requests
-from e2e_kit.accessibility import flaws
 from e2e_kit.attacks.hostile_api import hostile_dashboard
 from e2e_kit.chromium import Chromium
 from e2e_kit.operator import Accounts, Operator
@@ -17,35 +14,6 @@ from e2e_kit.receiver import Answer, Receiver
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
-
-#: A desktop's and a phone's.
-WIDTHS = (1280, 360)
-OPENED = "for (const it of document.querySelectorAll('details')) it.open = true"
-LOADING = "return document.querySelectorAll('[hx-trigger=load], .htmx-request').length"
-
-
-class Looks:
-    """Checks one screen after the other, and collects what is wrong with them."""
-
-    def __init__(self, window: Chromium) -> None:
-        self._window = window
-        self.found: dict[str, list[str]] = {}
-
-    def at(self, name: str, *shown: str) -> None:
-        """Checks the present screen, which has to show these texts."""
-        until(lambda: self._window.run(LOADING) == 0, 20, "the page is complete")
-        text = self._window.text("main")
-        assert [it for it in shown if it not in text] == []
-        self._window.run(OPENED)
-        if broken := flaws(self._window, *WIDTHS):
-            self.found[name] = broken
-        self._window.emulate_phone(1280, 900, "light")
-
-
-@pytest.fixture
-def looks(window: Chromium) -> Iterator[Looks]:
-    yield Looks(window)
-    window.emulate_phone(0, 0, "")
 
 
 def fail(person: Any, simulator: Simulator, operator: Operator, text: str) -> str:
@@ -80,7 +48,7 @@ def disable(person: Any, receiver: Receiver, name: str) -> str:
 
 
 def test_what_needs_attention_looks_right_in_the_overview_and_on_its_own_screen(
-    stranger: Any, looks: Looks, accounts: Accounts, simulator: Simulator, operator: Operator, receiver: Receiver
+    stranger: Any, looks: Any, accounts: Accounts, simulator: Simulator, operator: Operator, receiver: Receiver
 ) -> None:  # fmt: skip
     person = stranger
     failed = fail(person, simulator, operator, "Nobody wants this")
@@ -120,7 +88,7 @@ def log_in(person: Any, who: dict[str, Any], button: str) -> None:
     window.press(button)
 
 
-def test_each_step_of_connecting_a_page_looks_right(person: Any, looks: Looks, simulator: Simulator) -> None:
+def test_each_step_of_connecting_a_page_looks_right(person: Any, looks: Any, simulator: Simulator) -> None:
     window = person.window
     connect(person, "LN")
     looks.at("before the login", "Continue to LinkedIn")
@@ -141,7 +109,7 @@ def test_each_step_of_connecting_a_page_looks_right(person: Any, looks: Looks, s
     assert looks.found == {}
 
 
-def test_a_new_token_and_a_post_that_some_pages_refuse_look_right(person: Any, looks: Looks) -> None:
+def test_a_new_token_and_a_post_that_some_pages_refuse_look_right(person: Any, looks: Any) -> None:
     window = person.window
     person.open("/developers")
     window.click("[aria-labelledby=tokens] .make summary")
@@ -160,7 +128,7 @@ def test_a_new_token_and_a_post_that_some_pages_refuse_look_right(person: Any, l
 
 
 def test_comments_and_replies_look_right_as_pages_of_their_own(
-    person: Any, looks: Looks, simulator: Simulator
+    person: Any, looks: Any, simulator: Simulator
 ) -> None:
     window, talk = person.window, Conversation(person.account, simulator)
     path = f"/comments/of/{talk.post['post_id']}"
@@ -183,7 +151,7 @@ def test_comments_and_replies_look_right_as_pages_of_their_own(
 
 
 def test_limits_that_are_nearly_reached_and_a_full_calendar_look_right(
-    window: Chromium, looks: Looks, stack: Stack
+    window: Chromium, looks: Any, stack: Stack
 ) -> None:
     """The dashboard runs over a fake API. In its answers each limit is nearly used up and each list has a further
     page.

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import requests
+from e2e_kit.accessibility import flaws
 from e2e_kit.operator import Accounts, Clock
 from e2e_kit.posting import await_post, tomorrow
 from e2e_kit.simulator import Simulator
@@ -38,6 +39,7 @@ def test_a_held_post_says_why_and_goes_out_at_its_time_once_it_is_released(
     before = api.get(f"/posts/{post_id}")["post"]["scheduled_at"]
     window.press("form[action$=release] button")
     assert "The post is released." in window.text("[role=status]")
+    assert flaws(window) == []
     assert "Why it is held" not in window.text("main")
     after = api.get(f"/posts/{post_id}")["post"]
     assert (after["status"], after["scheduled_at"]) == ("queued", before)

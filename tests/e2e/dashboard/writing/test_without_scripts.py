@@ -1,5 +1,5 @@
-"""Tests the dashboard in a browser that runs no scripts: from the sign-in to a scheduled post that is moved, and to a
-comment that is answered.
+"""Tests the dashboard in a browser that runs no scripts: from the sign-in to a scheduled post that is moved, to a
+comment that is answered, to a failed post that is tried again, and to tokens and webhooks.
 """
 
 import datetime as dt
@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
+from e2e_kit.accessibility import flaws
+from e2e_kit.operator import Operator
+from e2e_kit.posting import await_post, schedule
+from e2e_kit.receiver import Receiver
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
@@ -120,8 +125,81 @@ def test_what_a_script_would_load_has_a_link(scriptless: Any) -> None:
     assert window.text("h1") == "Posts"
     person.open("/library")
     assert window.has("button.without-script")
+    assert flaws(window) == []
     window.click(".work summary")
     window.press(".work a")
     assert window.text("h1") == "Brands"
     window.press(".leave button")
     until(lambda: window.title.startswith("Sign in"), 10, "the person is signed out")
+
+
+def test_a_failed_post_is_tried_again(scriptless: Any, simulator: Simulator, operator: Operator) -> None:
+    person, window = scriptless, scriptless.window
+    post_id = schedule(person.account, "TW", message="Rye at last")["id"]
+    simulator.fault("reject", person.account.pages["TW"], operation="publish")
+    operator("post", "due", post_id)
+    await_post(person.account.api, post_id, status="failed")
+    person.open("/")
+    person.sign_in()
+    assert "Rye at last" in window.text("[aria-labelledby=needs]")
+    window.press("[aria-labelledby=needs] .grow a")
+    window.press("form[action$=retry] button")
+    assert "goes out in a moment" in window.text("[role=status]")
+    await_post(person.account.api, post_id, status="published")
+
+
+def test_a_token_is_made_seen_once_and_revoked(scriptless: Any) -> None:
+    person, window = scriptless, scriptless.window
+    person.open("/developers")
+    person.sign_in()
+    window.click("[aria-labelledby=tokens] .make summary")
+    window.type("#token-name", "For the till")
+    window.press("form[action$='/tokens'] button")
+    assert window.has("[role=alert]")
+    assert window.run("return document.querySelector('#token-name').value") == "For the till"
+    window.click("input[name=scope][value='read:posts']")
+    window.press("form[action$='/tokens'] button")
+    token = window.run("return document.querySelector('#secret').value")
+    assert window.text(".copy") == ""  # no script could copy it
+    me = f"{person.account.api.base_url}/me"
+    told = requests.get(me, headers={"Authorization": f"Bearer {token}"}, timeout=30)
+    assert told.json()["api_key"]["scopes"] == ["read:posts"]
+    window.press("main a.button")
+    assert token not in window.run("return document.documentElement.outerHTML")
+    window.click("summary[aria-label='Manage For the till']")
+    window.press("button[aria-label='Revoke For the till']")
+    assert "Nothing can use it any more" in window.text("[role=status]")
+    assert requests.get(me, headers={"Authorization": f"Bearer {token}"}, timeout=30).status_code == 401
+
+
+def test_a_webhook_is_made_and_tested_and_its_delivery_is_sent_again(
+    scriptless: Any, receiver: Receiver
+) -> None:
+    person, window = scriptless, scriptless.window
+    person.open("/developers")
+    person.sign_in()
+    window.click("[aria-labelledby=webhooks] .make summary")
+    window.type("#hook-name", "The till")
+    window.type("#hook-url", receiver.url("/till"))
+    window.click("input[name=event][value='post.published']")
+    window.press("form[action$='/webhooks'] button")
+    secret = window.run("return document.querySelector('#secret').value")
+    window.press("main a.button")
+    assert secret not in window.run("return document.documentElement.outerHTML")
+    window.press("[aria-labelledby=webhooks] .row a")
+    page = window.url
+    window.press("form[action$=test] button")
+    assert "on its way" in window.text("[role=status]")
+    [first] = receiver.await_arrivals("/till", 1)
+    assert first.verified(secret).event == "webhook.test"
+
+    def is_delivered() -> bool:
+        window.open(page)
+        return "Answered 2" in window.text("[aria-labelledby=deliveries]")
+
+    until(is_delivered, 30, "the test event is delivered")
+    window.press("[aria-labelledby=deliveries] .row a")
+    window.press("main form button.primary")
+    assert "sent again" in window.text("[role=status]")
+    again = receiver.await_arrivals("/till", 2)[1]
+    assert again.body == first.body
