@@ -3,7 +3,7 @@
 from flask import Blueprint, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api
+from dashboard import api, cookies
 from dashboard.kept import keep, kept
 from dashboard.routes.shared import REFUSALS, recent_places, refusals
 
@@ -76,6 +76,8 @@ def account() -> str:
         client.get_account,  # its figures change with every post and file, so they are never kept
         lambda: read_today() if is_owner else [],  # the API tells nobody else the requests of a day
     )
+    if is_owner and not g.person:  # a session that began before the dashboard noted whose it is
+        cookies.remember_person(told.user.email)
     # An API that is older than these pages lists the active ones too.
     disabled = [hook for hook in hooks if hook.status == "disabled"]
     quota = told.quota
