@@ -1174,6 +1174,11 @@ export interface Subscription {
    * ones.
    */
   immediate_posts?: boolean;
+  /**
+   * Since when it is disabled. Null while it is active, and if that was before the server knew this
+   * field.
+   */
+  disabled_at?: string | null;
 }
 
 /** A new subscription with its signing secret, which is shown only now. */
@@ -1200,6 +1205,11 @@ export interface CreatedSubscription {
    * ones.
    */
   immediate_posts?: boolean;
+  /**
+   * Since when it is disabled. Null while it is active, and if that was before the server knew this
+   * field.
+   */
+  disabled_at?: string | null;
   secret: string;
 }
 

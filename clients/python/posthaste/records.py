@@ -1300,6 +1300,9 @@ class Subscription:
     #: Whether post.published and post.failed tell of posts made at once too, and not only of scheduled
     #: ones.
     immediate_posts: bool = False
+    #: Since when it is disabled. Null while it is active, and if that was before the server knew this
+    #: field.
+    disabled_at: datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1324,6 +1327,9 @@ class CreatedSubscription:
     #: Whether post.published and post.failed tell of posts made at once too, and not only of scheduled
     #: ones.
     immediate_posts: bool = False
+    #: Since when it is disabled. Null while it is active, and if that was before the server knew this
+    #: field.
+    disabled_at: datetime | None = None
     secret: str
 
 

@@ -68,6 +68,8 @@ class Subscription(Record):
     created_at: datetime
     #: Whether post.published and post.failed tell of posts made at once too, and not only of scheduled ones.
     immediate_posts: bool = False
+    #: Since when it is disabled. Null while it is active, and if that was before the server knew this field.
+    disabled_at: datetime | None = None
 
 
 class CreatedSubscription(Subscription, kw_only=True):

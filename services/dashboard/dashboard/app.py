@@ -182,4 +182,6 @@ def _guard(app: Flask, config: Config) -> None:
                 cookies.set_cookie(response, "form", g.form_key, config.is_https)
             if g.get("has_new_dates"):
                 cookies.set_cookie(response, "dates", g.dates.packed(), config.is_https)
+            if g.get("has_new_person"):
+                cookies.set_cookie(response, "person", g.person, config.is_https)
         return response

@@ -4,7 +4,8 @@ The sign-in cookie holds the API's session token. The API stores only the token'
 it. So the dashboard needs no store and no secret of its own. A second cookie holds the token of a brand session, while
 the person works on somebody else's brand. A third holds how the person reads dates. Every form carries an HMAC of the
 session token. The key of the HMAC is random and is held in a fourth cookie. Another site can read neither the session
-token nor the key. A fifth, for some minutes, proves which linkings of pages were begun in this browser.
+token nor the key. A fifth, for some minutes, proves which linkings of pages were begun in this browser. A sixth tells
+the scripts whether the person has changed, so that they give what was typed back to nobody else.
 """
 
 import base64
@@ -29,6 +30,8 @@ _LINKING_SECONDS = 600 + 600 + 3_600
 _MOST_LINKINGS = 4
 #: Of an HMAC with SHA-256 as hexadecimal text.
 _PROOF_CHARACTERS = 64
+#: 128 bits: no two people have the same mark.
+_MARK_CHARACTERS = 32
 
 
 #: Scopes that `*` does not include.
@@ -87,8 +90,8 @@ def set_cookie(
 
 
 def sign_out(response: Response, is_https: bool) -> None:
-    """Removes from the browser the cookies of both sessions, and the cookie of how the person reads dates."""
-    for kind in ("session", "brand", "dates"):
+    """Removes from the browser the cookies of both sessions and those about the person."""
+    for kind in ("session", "brand", "dates", "person"):
         set_cookie(response, kind, "", is_https)
 
 
@@ -99,6 +102,7 @@ def load(is_https: bool) -> None:
     g.shared_work = SharedWork.read(packed)
     #: What the person works with: their own session, or the one on somebody else's brand.
     g.acting_token = g.shared_work.token if g.shared_work else g.session_token
+    g.person = request.cookies.get(name_of("person", is_https), "") if g.session_token else ""
     g.dates = Dates.read(request.cookies.get(name_of("dates", is_https), ""))
     g.form_key = request.cookies.get(name_of("form", is_https), "")
     g.has_new_form_key = len(g.form_key) < 32
@@ -109,6 +113,17 @@ def load(is_https: bool) -> None:
 def _sendable(token: str) -> str:
     """Returns a token from a cookie; empty if no header can carry it, because then the cookie is not ours."""
     return token if token.isascii() and token.isprintable() else ""
+
+
+def remember_person(email: str) -> None:
+    """Notes whose session this is, in the current answer and in a cookie.
+
+    The mark is the same in each session of the person, and depends on no key: the keys of forms end as sessions do. It
+    gives no access.
+    """
+    mark = hashlib.sha256(f"person {email.strip().lower()}".encode()).hexdigest()[:_MARK_CHARACTERS]
+    g.has_new_person = mark != g.person
+    g.person = mark
 
 
 def form_token(form_key: str, session_token: str) -> str:

@@ -13,6 +13,8 @@ from markupsafe import Markup, escape
 
 from dashboard import languages, times
 
+#: The heading of the present day.
+TODAY = "Today"
 #: Until then a time is told by how long ago it was.
 _DAY_SECONDS = 86_400.0
 
@@ -179,7 +181,7 @@ def ago(at: datetime, zone: str) -> Markup:
 def day_heading(day: date, today: date) -> str:
     """Returns the heading of a day in a list: `Today`, `Tomorrow`, `Sun, 29 Nov`. The year is added if it is not the
     present one."""
-    near = {0: "Today", 1: "Tomorrow", -1: "Yesterday"}.get((day - today).days)
+    near = {0: TODAY, 1: "Tomorrow", -1: "Yesterday"}.get((day - today).days)
     if near or day.year == today.year:
         return near or languages.weekday_and_day(day, g.dates.language)
     return languages.full_day(day, g.dates.language)

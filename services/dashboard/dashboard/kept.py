@@ -2,7 +2,7 @@
 
 Plans permit as few as ten API calls in a minute. Keep only what most screens need. A screen must always make another
 call as well, because that call notices when the session has ended. Requests of one session that need a value at the
-same time, such as the parts of a screen, share one call.
+same time, such as the parts of a screen, share one call. A screen that needs nothing else reads its pages anew.
 """
 
 import hashlib

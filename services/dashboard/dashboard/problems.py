@@ -5,7 +5,7 @@ import math
 from typing import Any
 from urllib.parse import urlsplit
 
-from flask import Flask, Response, g, make_response, redirect, render_template, request, url_for
+from flask import Flask, Response, current_app, g, make_response, redirect, render_template, request, url_for
 from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
@@ -52,6 +52,7 @@ def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
         render_template(
             "error_part.html" if is_part else "error.html",
             kind=kind, status=status, error=error, seconds=seconds if is_read else 0, again=request.full_path,
+            seen=None if is_part or kind != "stale" else place(),
             typed=MultiDict() if is_read or kind not in _PASSING else _typed(),
         ),
         status,
@@ -148,7 +149,27 @@ def place() -> str | None:
     if request.method == "GET" and "HX-Request" not in request.headers:
         return request.full_path.rstrip("?")
     seen = urlsplit(request.headers.get("HX-Current-URL") or request.referrer or "")
-    return f"{seen.path}?{seen.query}".rstrip("?") or None
+    if seen.netloc != request.host:
+        return None
+    found = _screen(seen.path)
+    return f"{found}?{seen.query}".rstrip("?") if found == seen.path else found
+
+
+def _screen(path: str) -> str:
+    """Returns the path of a screen: `path`, or the nearest one above it that can be opened.
+
+    A form that was refused is shown again at the address that it was sent to, which may have no screen:
+    `/posts/pst_1/edit` leads to `/posts/pst_1`.
+    """
+    screens = current_app.url_map.bind(request.host)
+    while path != "/":
+        try:
+            screens.match(path, "GET")
+        except HTTPException:
+            path = path.rpartition("/")[0] or "/"
+        else:
+            return path
+    return path
 
 
 def _seconds(kind: str, error: ApiError | None) -> int:

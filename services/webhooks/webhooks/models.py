@@ -55,6 +55,8 @@ subscriptions = Table(
     Column("maker_token_id", Text),
     Column("status", Text, nullable=False, server_default="active"),
     Column("disabled_reason", Text),
+    #: Null while it is active, and if a release before 0014 disabled it.
+    Column("disabled_at", _TIME),
     #: It is disabled, and maintenance has yet to fail its waiting deliveries.
     Column("ending", Boolean, nullable=False, server_default="false"),
     #: Grows with each change. Only the release before this one reads it; to be dropped once none of it runs.

@@ -26,19 +26,21 @@ class SubscriptionRow:
     made_within: list[str] | None
     status: str
     disabled_reason: str | None
+    disabled_at: datetime | None
     created_at: datetime
     deleted_at: datetime | None
     consecutive_failures: int
     last_delivery_at: datetime | None
 
     def view(self) -> api.Subscription:
-        last = self.last_delivery_at
+        last, since = self.last_delivery_at, self.disabled_at
         return api.Subscription.made_from(
             self,
             events=tuple(self.events),
             brand_ids=tuple(self.brand_ids),
             last_delivery_at=last.astimezone(UTC) if last else None,
             created_at=self.created_at.astimezone(UTC),
+            disabled_at=since.astimezone(UTC) if since and self.status == "disabled" else None,
         )
 
 

@@ -1,5 +1,7 @@
 """Tests brands and their people, and how an invited person begins to work on a brand."""
 
+import datetime as dt
+import re
 import uuid
 from typing import Any
 
@@ -100,7 +102,9 @@ def test_a_collaborator_gets_another_role_and_is_removed(
     assert other.email not in window.text("[aria-labelledby=people]")
 
 
-def test_somebody_is_invited_by_mail_and_the_invitation_is_withdrawn(person: Any, stack: Stack) -> None:
+def test_somebody_is_invited_by_mail_and_the_invitation_is_withdrawn(
+    person: Any, stack: Stack, accounts: Accounts
+) -> None:
     email, window = f"{uuid.uuid4().hex}@example.test", person.window
     person.open(f"/brands/{person.account.brand_id}")
     window.click("#invite summary")
@@ -108,6 +112,10 @@ def test_somebody_is_invited_by_mail_and_the_invitation_is_withdrawn(person: Any
     window.press("#invite form button")
     assert "ends the link in its email at once" in window.text("[aria-labelledby=people]")
     assert "The invitation is sent" in window.text("[role=status]")
+    session = accounts.client(person.session_token)
+    [made] = session.get(f"/brands/{person.account.brand_id}/invitations")["invitations"]
+    day = dt.datetime.fromisoformat(made["expires_at"]).day  # in UTC, as the person reads times
+    assert re.search(rf"Expires .*\b{day}\b", window.text("[aria-labelledby=people]"))
     assert await_mail(stack, email, SUBJECT)
     assert flaws(window) == []
     window.press(f"button[aria-label='Withdraw the invitation of {email}']")

@@ -29,7 +29,7 @@ EVENTS = (
 #: decisions "Webhook record"
 FIELDS = {
     "id", "name", "url", "events", "brand_ids", "status", "disabled_reason", "consecutive_failures",
-    "last_delivery_at", "created_at", "immediate_posts",
+    "last_delivery_at", "created_at", "immediate_posts", "disabled_at",
 }  # fmt: skip
 
 
@@ -240,6 +240,7 @@ class TestDeliveries:
         until(lambda: api.get(f"/webhooks/{webhook['id']}")["status"] == "disabled", 30, "disabled")
         shown = api.get(f"/webhooks/{webhook['id']}")
         assert shown["disabled_reason"]
+        assert shown["created_at"] < shown["disabled_at"]
         assert [one["status"] for one in deliveries(talk.account, webhook["id"])] == ["failed"]
         talk.reply()  # to nobody
         receiver.answers(path, Answer(204))

@@ -74,10 +74,9 @@ def show() -> str:
     If the copied post was cancelled, its time is copied too, unless that time has passed.
     """
     client = api.reader()
-    copied = request.args.get("copy")
-    places, post = api.together(
-        recent_places(client), lambda: client.get_post(copied).post if copied else None
-    )
+    copied, chosen = request.args.get("copy"), request.args.getlist("media_id")
+    find = recent_places(client, with_new_pages=not (copied or chosen))
+    places, post = api.together(find, lambda: client.get_post(copied).post if copied else None)
     zone = next((brand.timezone for brand in places.brands.values()), "UTC")
     draft = Draft.empty(zone)
     if post is not None:
@@ -91,20 +90,20 @@ def show() -> str:
             first_comment=post.first_comment or "", is_later=is_later, zone=zone, date=date, time=time,
             key=draft.key, settings=_settings_of(post),
         )  # fmt: skip
-    elif chosen := request.args.getlist("media_id"):
+    elif chosen:
         draft = Draft(**(vars(draft) | {"media_ids": tuple(dict.fromkeys(chosen))[:_MOST_FILES]}))
     elif (page_id := request.args.get("page", "")) in places.pages:
         draft = Draft.empty(places.zone(places.pages[page_id].brand_id), (page_id,))
-    copied_files = None if post is None else _files_of(post)
-    return _form(draft.on(request.args.get("date", "")), places, files=copied_files)
+    draft = draft.on(request.args.get("date", ""))
+    return _form(draft, places, files=None if post is None else _files_of(post))
 
 
 @screens.post("")
 def send() -> tuple[str, int] | str:
     """Uploads the chosen files and sends the post. If the API refuses it, shows the form as typed, with the reason."""
     draft = Draft.from_form(request.form)
-    places = recent_places(api.reader())()
     problem = draft.problem()
+    places = recent_places(api.reader(), with_new_pages=bool(problem))()
     if not problem:
         draft, problem = _with_files(draft)
     if problem:
@@ -155,7 +154,7 @@ def edit() -> str:
     draft = Draft.from_form(request.form)
     again = Draft.empty(draft.zone or "UTC")
     draft = Draft(**(vars(draft) | {"key": again.key}))
-    return _form(draft, recent_places(api.reader())())
+    return _form(draft, recent_places(api.reader(), with_new_pages=True)())
 
 
 @screens.post("/check")
@@ -163,7 +162,8 @@ def check() -> str:
     """Shows a part of the form: what the API's check found for each chosen page, and previews of the post."""
     draft = Draft.from_form(request.form)
     problem = draft.problem()
-    places = recent_places(api.reader())()
+    # Without pages, as long as none is chosen, no name is shown and no call is made: people type for minutes.
+    places = recent_places(api.reader(), with_new_pages=bool(problem and draft.page_ids))()
     findings = {} if problem else _findings(draft, places)
     return render_template(
         "compose_checked.html", draft=draft, places=places, missing=problem, findings=findings,

@@ -1,11 +1,14 @@
 """The overview, the first screen: what the person must take care of, and which posts are published next."""
 
+from datetime import UTC, datetime
+
 from flask import Blueprint, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api
+from dashboard import api, cookies, dates
 from dashboard.kept import keep, kept
-from dashboard.routes.shared import REFUSALS, recent_places, refusals
+from dashboard.routes.shared import REFUSALS, Places, recent_places, refusals
+from posthaste.records import ScheduledPost
 
 screens = Blueprint("overview", __name__)
 
@@ -38,6 +41,7 @@ def show() -> str:
     return render_template(
         "overview.html",
         waiting=None if is_later else waiting[:_NEXT],
+        today=None if is_later else _today(waiting, places, is_cut=is_cut),
         broken=broken[:_PROBLEMS],
         has_more_broken=len(broken) > _PROBLEMS or (is_cut and bool(broken)),
         expired=[page for page in places.pages.values() if page.expired],
@@ -57,7 +61,18 @@ def goes_out_next() -> str | Response:
     found, places = api.together(
         lambda: client.list_scheduled_posts(status="queued", limit=_NEXT), recent_places(client)
     )
-    return render_template("overview_next.html", waiting=found.scheduled_posts, places=places)
+    waiting = found.scheduled_posts
+    today = _today(waiting, places, is_cut=found.next_cursor is not None)
+    return render_template("overview_next.html", waiting=waiting, today=today, places=places)
+
+
+def _today(waiting: list[ScheduledPost], places: Places, *, is_cut: bool) -> tuple[int, bool]:
+    """Returns how many of the waiting posts go out today, each in the time zone of its brand, and whether there may be
+    more. `is_cut`: these are the first of the waiting posts, not all.
+    """
+    days = places.by_day(waiting, "scheduled_at", datetime.now(UTC))
+    count = sum(len(posts) for day, posts in days if day == dates.TODAY)
+    return count, is_cut and bool(days) and days[-1][0] == dates.TODAY
 
 
 @screens.get("/overview/account")
@@ -78,6 +93,8 @@ def account() -> str:
         client.get_account,  # its figures change with every post and file, so they are never kept
         lambda: read_today() if is_owner else [],  # the API tells nobody else the requests of a day
     )
+    if is_owner and not g.person:  # a session that began before the dashboard noted whose it is
+        cookies.remember_person(told.user.email)
     # An API that is older than these pages lists the active ones too.
     disabled = [hook for hook in hooks if hook.status == "disabled"]
     quota = told.quota

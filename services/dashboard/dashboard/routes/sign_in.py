@@ -63,6 +63,7 @@ def signed_in(
             raise
         return _again(email, "The address or the password is not right.", 401)
     is_https = current_app.config["DASHBOARD"].is_https
+    cookies.remember_person(email)
     dates.remember(made.timezone or _taken_zone(made.session_token), made.language)
     work = joined_work(made.session_token, brand_id) if brand_id else only_shared_work(made.session_token)
     response = redirect(target)

@@ -149,6 +149,16 @@ function askForCaptionAgain() {
   form.querySelector("button[hx-post$='/caption']").click();
 }
 
+// What AI was to make is kept with the draft, whose form had no fields for it yet when the page was loaded.
+function restoreWishes(part) {
+  for (const [name, value] of JSON.parse(sessionStorage.getItem(KEPT) ?? "[]")) {
+    const field = part.querySelector(`[name="${CSS.escape(name)}"]:not([type=hidden])`);
+    if (!field || (field.options && ![...field.options].some((it) => it.value === value))) continue;
+    field.value = value;
+    if (field.matches("textarea") && value) field.closest("details").open = true;
+  }
+}
+
 // The forms of AI are loaded when their part of the form is opened, which htmx can do once it has seen the part.
 function restoreCaption() {
   const part = document.getElementById("with-ai");
@@ -156,7 +166,11 @@ function restoreCaption() {
   const open = () => (part.closest("details").open = askedCaption() !== null || part.closest("details").open);
   if (part.hasAttribute("data-htmx-powered")) open();
   else part.addEventListener("htmx:after:init", open, { once: true });
-  part.addEventListener("htmx:after:swap", ({ target }) => target === part && askForCaptionAgain());
+  part.addEventListener("htmx:after:swap", ({ target }) => {
+    if (target !== part) return;
+    restoreWishes(part);
+    askForCaptionAgain();
+  });
   const isCaption = ({ target }) => target.matches("button[hx-post$='/caption']");
   part.addEventListener("htmx:before:request", (event) => isCaption(event) && keepCaption());
   part.addEventListener("htmx:response:error", (event) => {

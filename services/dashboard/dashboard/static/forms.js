@@ -2,14 +2,18 @@
 // says so if no answer comes.
 
 // What somebody has typed and not sent is kept in the tab, also when the session ends by itself. It is forgotten in all
-// tabs once somebody signs out: the next person in this browser must not find it.
+// tabs once somebody signs out, and in a tab in which somebody else has signed in: they must not find it.
 const SIGNED_OUT = "posthaste-signed-out";
+const PERSON = "posthaste-person";
+const { person } = document.body.dataset;
 if (document.querySelector("[data-signed-out]")) localStorage.setItem(SIGNED_OUT, `${Date.now()}`);
 const signedOutAt = localStorage.getItem(SIGNED_OUT);
-if (signedOutAt !== null && sessionStorage.getItem(SIGNED_OUT) !== signedOutAt) {
+const isSignedOut = signedOutAt !== null && sessionStorage.getItem(SIGNED_OUT) !== signedOutAt;
+if (isSignedOut || (person && ![null, person].includes(sessionStorage.getItem(PERSON)))) {
   for (const name of Object.keys(sessionStorage)) if (name.startsWith("posthaste-")) sessionStorage.removeItem(name);
-  sessionStorage.setItem(SIGNED_OUT, signedOutAt);
+  if (signedOutAt !== null) sessionStorage.setItem(SIGNED_OUT, signedOutAt);
 }
+if (person) sessionStorage.setItem(PERSON, person);
 
 function release() {
   for (const form of document.querySelectorAll("form[data-busy]")) {

@@ -12,7 +12,7 @@ from dashboard.app import create_app
 from dashboard.config import Config
 from dashboard.cookies import form_token
 from dashboard.routes import compose
-from posthaste.errors import ApiError, ServerError
+from posthaste.errors import ApiError, AuthenticationError, ServerError
 from posthaste.records import Finding
 
 APP = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
@@ -84,6 +84,40 @@ def send(pages: list[str], do: str = "ready", address: str = "/compose") -> Any:
         "do": do,
     }
     return browser.post(address, data=form)
+
+
+@pytest.mark.parametrize("do", ["open", "send", "edit", "check"])
+def test_who_may_no_longer_see_the_pages_is_not_shown_those_that_were_kept(
+    published: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch, do: str
+) -> None:
+    """The composer's pages and brands are kept for a minute: another call notices that the session has ended."""
+
+    def refuse(**_: object) -> None:
+        raise AuthenticationError(401, {})
+
+    browser: FlaskClient = APP.test_client()
+    browser.set_cookie("posthaste_session", "svc_session_x")
+    shown = browser.get("/compose").text
+    assert 'value="pag_f"' in shown
+    token = shown.partition('name="form_token" value="')[2].partition('"')[0]
+    monkeypatch.setattr(api.reader(), "iterate_pages", refuse)
+    address = {"send": "/compose", "edit": "/compose/edit", "check": "/compose/check"}.get(do)
+    # Neither asks for anything else: the time is none.
+    form = {"form_token": token, "page_id": "pag_f", "when": "later", "date": "", "time": "", "zone": "UTC"}
+    answer = browser.post(address, data=form) if address else browser.get("/compose")
+    assert (answer.status_code, answer.location.partition("?")[0]) == (303 if address else 302, "/sign-in")
+
+
+def test_a_check_of_a_post_without_pages_costs_no_call(
+    published: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is checked at every pause, and shows the name of no page."""
+    browser: FlaskClient = APP.test_client()
+    browser.set_cookie("posthaste_session", "svc_session_x")
+    token = browser.get("/compose").text.partition('name="form_token" value="')[2].partition('"')[0]
+    monkeypatch.setattr(api.reader(), "iterate_pages", None)
+    answer = browser.post("/compose/check", data={"form_token": token, "message": "Bread", "when": "now"})
+    assert (answer.status_code, "pag_" in answer.text) == (200, False)
 
 
 def test_a_post_goes_to_the_pages_that_can_take_it_and_the_others_say_why(

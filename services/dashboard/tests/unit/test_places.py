@@ -1,6 +1,8 @@
 """A session's pages and brands, which screens in a row share, and the screens of a person who has none."""
 
+import re
 import threading
+from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -319,6 +321,49 @@ def test_the_overview_says_that_nothing_goes_out_today(
     found = SimpleNamespace(scheduled_posts=[post], next_cursor=None)
     monkeypatch.setattr(api.reader(), "list_scheduled_posts", lambda **_: found)
     assert ("Nothing more goes out today." in browser.get("/").text) == told
+
+
+@pytest.mark.parametrize(
+    ("hours", "is_cut", "told"),
+    [
+        ((1, 2, 30), False, "2 posts go out"),
+        ((1,), True, "1 or more posts go out"),
+        ((1, 30), True, "1 post goes out"),
+        (range(1, 13), False, "12 posts go out"),
+    ],
+)
+def test_the_overview_says_how_many_posts_go_out_today_in_the_zone_of_their_brand(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, values: dict[Any, Any], hours: Iterable[int],
+    is_cut: bool, told: str,
+) -> None:  # fmt: skip
+    serve(monkeypatch, PAGE)
+    now = datetime.now(UTC)  # in this zone the day has just begun
+    zone = f"Etc/GMT+{now.hour}" if now.hour <= 12 else f"Etc/GMT-{24 - now.hour}"
+    posts = [planned(number, "queued") for number in hours]
+    for post, hour in zip(posts, hours, strict=True):
+        post.scheduled_at = now + timedelta(hours=hour)
+    found = SimpleNamespace(scheduled_posts=posts, next_cursor="more" if is_cut else None)
+    monkeypatch.setattr(api.reader(), "list_scheduled_posts", lambda **_: found)
+    brand = SimpleNamespace(id="brd_1", name="Bakery", timezone=zone)
+    monkeypatch.setattr(api.reader(), "iterate_brands", lambda **_: [brand])
+    address = "/overview/next" if is_cut else "/"
+    shown = browser.get(address, headers={"HX-Request": "true"} if is_cut else {}).text
+    assert re.findall(r'Today <span class="today">(.*?)</span>', shown) == [told]
+    assert "Nothing more goes out today." not in shown
+
+
+def test_a_post_that_needs_attention_has_one_button_in_the_overview(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, values: dict[Any, Any]
+) -> None:
+    serve(monkeypatch, PAGE)
+    posts = [planned(number, "failed") for number in range(3)] + [planned(3, "held")]
+    for post, code in zip(posts, ("PLATFORM_REJECTED", "PLATFORM_UNAVAILABLE", "PAGE_EXPIRED"), strict=False):
+        post.error = SimpleNamespace(code=code, message="Refused (403)")
+    found = SimpleNamespace(scheduled_posts=posts, next_cursor=None)
+    monkeypatch.setattr(api.reader(), "list_scheduled_posts", lambda **_: found)
+    rows = re.findall(r'<div class="buttons">(.*?)</div>', browser.get("/").text, re.DOTALL)
+    assert len(rows) == 4
+    assert [row.count("<button") + row.count('class="button') for row in rows] == [1] * 4
 
 
 @pytest.mark.parametrize(

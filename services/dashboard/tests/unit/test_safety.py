@@ -66,6 +66,27 @@ def test_who_is_signed_out_is_sent_to_the_form_and_back_afterwards(visitor: Flas
 
 
 @pytest.mark.parametrize(
+    ("seen", "screen"),
+    [
+        ("/posts/pst_1/edit", "/posts/pst_1"),
+        ("/developers/tokens", "/developers"),
+        ("/brands/brd_1/invitations", "/brands/brd_1"),
+        ("/account/email", "/account/email"),
+        ("/brands?archived=yes", "/brands?archived%3Dyes"),
+        ("/nowhere/at/all", "/"),
+    ],
+)
+def test_who_is_signed_out_by_a_form_comes_back_to_the_screen_that_has_it(
+    visitor: FlaskClient, seen: str, screen: str
+) -> None:
+    """Some forms are shown again at an address that takes them and has no screen."""
+    answer = visitor.post("/brands", headers={"Referer": f"http://localhost{seen}"})
+    assert (answer.status_code, answer.location) == (303, f"/sign-in?next={screen}")
+    answer = visitor.post("/brands", headers={"Referer": f"https://a.test{seen}"})
+    assert answer.location == "/sign-in"
+
+
+@pytest.mark.parametrize(
     "target", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:1", ""]
 )
 def test_nobody_is_sent_to_another_host_after_signing_in(target: str) -> None:
@@ -202,6 +223,28 @@ def person(visitor: FlaskClient) -> FlaskClient:
 #: What scripts send, and a reason with markup in it, such as the name that somebody has given to a file.
 OF_SCRIPTS = {"HX-Request": "true", "X-Form-Token": form_token("k" * 43, "svc_session_x")}
 HOSTILE = {"error": "<img src=x onerror=alert(1)>", "code": "MEDIA_REJECTED"}
+
+
+def test_pages_say_whose_they_are_so_that_scripts_keep_what_was_typed_for_nobody_else(
+    person: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = SimpleNamespace(session_token="svc_session_y", timezone="UTC", language="en")
+    client = SimpleNamespace(
+        log_in=lambda **_: made, list_shared_brands=lambda **_: SimpleNamespace(brands=[])
+    )
+    monkeypatch.setattr(api, "_api", lambda: SimpleNamespace(client=lambda *_, **__: client))
+
+    def mark(email: str) -> str:
+        form = {"form_token": token_in(person.get("/sign-in?ended=1")), "email": email, "password": "x"}
+        person.post("/sign-in", data=form)
+        found = re.search(r'<body[^>]* data-person="(\w+)"', person.get("/nowhere").text)
+        assert found
+        assert email not in person.get("/nowhere").text
+        return found[1]
+
+    ada, again, bea = mark("ada@a.test"), mark(" Ada@A.test"), mark("bea@a.test")
+    assert (ada == again, ada == bea) == (True, False)
+    assert "data-person" not in person.get("/sign-in?ended=1").text  # its script keeps nothing
 
 
 @pytest.mark.parametrize("path", ["/library/files", "/compose/files"])

@@ -144,6 +144,7 @@ def show_account(
     client = Client(sells=False)
     uses = {name: SimpleNamespace(used=used, limit=limit) for name, (used, limit) in monthly.items()}
     told = SimpleNamespace(
+        user=SimpleNamespace(email="ada@a.test"),
         quota=SimpleNamespace(
             monthly=SimpleNamespace(**ACCOUNT.quota.monthly | uses),
             storage=SimpleNamespace(used_bytes=stored, limit_bytes=10),

@@ -166,6 +166,8 @@ def test_410_disables_at_once(desk: Any, receiver: Any) -> None:
     desk.settle()
     shown = desk.show(made.id)
     assert (shown.status, shown.disabled_reason) == ("disabled", "gone")
+    assert shown.disabled_at is not None
+    assert shown.created_at < shown.disabled_at
     assert desk.log(made.id)[0].status == "failed"
 
 

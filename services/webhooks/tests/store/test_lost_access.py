@@ -58,6 +58,7 @@ def test_subscriptions_of_a_revoked_token_are_disabled_and_no_others(desk: Any) 
     for made in (leaked, rotated_away):
         shown = desk.show(made.id)
         assert (shown.status, shown.disabled_reason) == ("disabled", "token_revoked")
+        assert shown.disabled_at is not None
     assert all(desk.show(other.id).status == "active" for other in others)
     assert desk.query("SELECT status FROM subscriptions WHERE id = :id", id=foreign.id) == [("active",)]
 

@@ -208,10 +208,14 @@ def test_the_list_has_those_of_one_state_alone_if_it_is_asked_to(desk: Any) -> N
 
 def test_the_operator_enables_anybodys_and_sees_nothing_else(desk: Any) -> None:
     made = desk.subscribe(URL)
-    desk.execute("UPDATE subscriptions SET status = 'disabled', disabled_reason = 'gone'")
+    desk.execute(
+        "UPDATE subscriptions SET status = 'disabled', disabled_reason = 'gone', disabled_at = clock_now()"
+    )
+    assert desk.show(made.id).disabled_at is not None
     desk.execute("UPDATE lanes SET consecutive_failures = 20")
     enabled = subscriptions.enable(desk.app, operator(), api.SubscriptionId(id=made.id))
     assert (enabled.status, enabled.disabled_reason, enabled.consecutive_failures) == ("active", None, 0)
+    assert enabled.disabled_at is None
     with pytest.raises(ApiError):
         subscriptions.show(desk.app, operator(), api.SubscriptionId(id=made.id))
 

@@ -166,9 +166,9 @@ _RECORD = f"""
             last_delivery_at = CASE WHEN has_delivered THEN now ELSE l.last_delivery_at END
         FROM judged, clock WHERE l.subscription_id = judged.subscription_id
     ), disabled AS (
-        UPDATE subscriptions s SET status = 'disabled', disabled_reason = judged.reason, ending = true,
-            revision = revision + 1
-        FROM judged WHERE s.id = judged.subscription_id AND judged.reason IS NOT NULL AND s.status = 'active'
+        UPDATE subscriptions s SET status = 'disabled', disabled_reason = judged.reason, disabled_at = now,
+            ending = true, revision = revision + 1
+        FROM judged, clock WHERE s.id = judged.subscription_id AND judged.reason IS NOT NULL AND s.status = 'active'
     ), settled AS (
         UPDATE deliveries d SET attempts = v.number,
             state = CASE WHEN v.is_delivered THEN 'delivered' WHEN d.due_at <> v.due_at THEN d.state

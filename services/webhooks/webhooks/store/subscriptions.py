@@ -92,7 +92,11 @@ class Subscriptions:
             update(subscriptions)
             .where(subscriptions.c.id.in_(subscription_ids))
             .values(
-                status="disabled", disabled_reason=reason, ending=True, revision=subscriptions.c.revision + 1
+                status="disabled",
+                disabled_reason=reason,
+                disabled_at=clock_now(),
+                ending=True,
+                revision=subscriptions.c.revision + 1,
             )
         )
         self._connection.execute(
@@ -178,7 +182,8 @@ class Subscriptions:
 
     def enable(self, subscription_id: str, **fields: Any) -> None:
         """Enables a subscription and resets its failures. `fields` are further columns to change."""
-        self.change(subscription_id, status="active", disabled_reason=None, ending=False, **fields)
+        active = {"status": "active", "disabled_reason": None, "disabled_at": None, "ending": False}
+        self.change(subscription_id, **active, **fields)
         statement = update(lanes).where(lanes.c.subscription_id == subscription_id)
         counted = {"consecutive_failures": 0, "enabled_count": lanes.c.enabled_count + 1}
         self._connection.execute(statement.values(counted))
