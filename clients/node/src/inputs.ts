@@ -38,8 +38,8 @@ export interface LinkedInPostSettings {
 }
 
 /**
- * A link of a LinkedIn post, shown with this title and text, because LinkedIn does not read the linked
- * page itself.
+ * A link of a LinkedIn post, shown with this title and text: LinkedIn does not read the linked page
+ * itself.
  */
 export interface Article {
   source: string;
@@ -345,16 +345,16 @@ export interface ReleaseHeldPostsOfMaker {
 }
 
 /**
- * Selects held posts that the caller may access: those with these ids, those that one person or token
- * made, or all.
+ * Selects held posts that the caller may access: those with these ids, those made by one person or
+ * token, or all.
  */
 export interface CancelHeldPosts {
   post_ids: readonly string[];
 }
 
 /**
- * Selects held posts that the caller may access: those with these ids, those that one person or token
- * made, or all.
+ * Selects held posts that the caller may access: those with these ids, those made by one person or
+ * token, or all.
  */
 export interface CancelHeldPostsOfMaker {
   made_by: string;

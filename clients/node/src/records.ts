@@ -1488,8 +1488,8 @@ export interface LinkedInPostSettings {
 }
 
 /**
- * A link of a LinkedIn post, shown with this title and text, because LinkedIn does not read the linked
- * page itself.
+ * A link of a LinkedIn post, shown with this title and text: LinkedIn does not read the linked page
+ * itself.
  */
 export interface Article {
   source: string;

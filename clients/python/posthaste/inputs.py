@@ -50,8 +50,8 @@ class LinkedInPostSettings(TypedDict):
 
 
 class Article(TypedDict):
-    """A link of a LinkedIn post, shown with this title and text, because LinkedIn does not read the linked
-    page itself.
+    """A link of a LinkedIn post, shown with this title and text: LinkedIn does not read the linked page
+    itself.
     """
 
     source: str

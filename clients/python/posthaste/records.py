@@ -1664,8 +1664,8 @@ class LinkedInPostSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Article:
-    """A link of a LinkedIn post, shown with this title and text, because LinkedIn does not read the linked
-    page itself.
+    """A link of a LinkedIn post, shown with this title and text: LinkedIn does not read the linked page
+    itself.
     """
 
     source: str
