@@ -345,16 +345,16 @@ export interface ReleaseHeldPostsOfMaker {
 }
 
 /**
- * Selects held posts that the caller may access: those with these ids, those made by one person or
- * token, or all.
+ * Selects held posts that the caller may access: those with these ids, those of one person or token,
+ * or all.
  */
 export interface CancelHeldPosts {
   post_ids: readonly string[];
 }
 
 /**
- * Selects held posts that the caller may access: those with these ids, those made by one person or
- * token, or all.
+ * Selects held posts that the caller may access: those with these ids, those of one person or token,
+ * or all.
  */
 export interface CancelHeldPostsOfMaker {
   made_by: string;

@@ -200,8 +200,7 @@ class Store:
         *,
         commit: bool = False,
     ) -> None:
-        """Writes charges and those counters that differ from `before`, in one round trip. With `commit`, also commits.
-        """
+        """Writes charges and the counters that differ from `before`, in one round trip. With `commit`, also commits."""
         changed = [new for new in after if new != before[new.subject]]
         statements: list[str] = []
         values: dict[str, Any] = {}
