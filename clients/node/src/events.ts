@@ -73,7 +73,7 @@ export interface FirstCommentFailed {
 
 /**
  * A page's credentials do not work any more. `error` holds the platform's message and code. The codes
- * CREDENTIAL_UNREADABLE and OPERATOR are ours.
+ * CREDENTIAL_UNREADABLE and OPERATOR come from Posthaste and not from a platform.
  */
 export interface PageExpired {
   userId: string;
@@ -131,7 +131,10 @@ export interface JobFailed {
   job: AiJob;
 }
 
-/** Queued posts of one brand are held because their maker lost access. `user_id` is the account's. */
+/**
+ * Queued posts of one brand are held because the person or token that made them lost access. `user_id`
+ * is the account's.
+ */
 export interface PostsHeld {
   userId: string;
   brandId: string;
@@ -141,7 +144,10 @@ export interface PostsHeld {
   postIds: string[];
 }
 
-/** Subscriptions were disabled because their maker lost access. `user_id` is the account's. */
+/**
+ * Subscriptions were disabled because the person or token that made them lost access. `user_id` is the
+ * account's.
+ */
 export interface WebhooksDisabled {
   userId: string;
   /** `token_revoked` or `collaborator_removed` */

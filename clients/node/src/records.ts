@@ -108,7 +108,7 @@ export interface Usage {
   total_requests: number;
 }
 
-/** Use of one monthly bucket; limit and remaining are null for `writes`. */
+/** The use of one monthly counter. `limit` and `remaining` are null for `writes`, which have no limit. */
 export interface BucketUse {
   used: number;
   limit: number | null;
@@ -340,7 +340,7 @@ export interface FoundDelivery {
 }
 
 /**
- * One try of a delivery. `error`: `status` (no 2xx), `timeout`, `refused`, `unreachable`,
+ * One attempt to deliver an event. `error`: `status` (no 2xx), `timeout`, `refused`, `unreachable`,
  * `unknown_host`, `private_address`, `tls`, `disconnected` or `protocol`.
  */
 export interface Attempt {
@@ -639,8 +639,8 @@ export interface PostHold {
 }
 
 /**
- * Who made a post or subscription: the user (`usr_…`, or `operator`) and the token (`tok_…`; null for
- * the operator).
+ * The user and the token that made a post or a subscription: `usr_…` (or `operator`) and `tok_…` (null
+ * for the operator).
  */
 export interface Maker {
   user_id: string;
@@ -1461,7 +1461,7 @@ export interface EmailChange {
   email: string;
 }
 
-/** `facebook_settings` of a post. */
+/** A post's options on Facebook: the value of its field `facebook_settings`. */
 export interface FacebookPostSettings {
   /** An address whose preview is shown; only for a post without media. */
   link?: string | null;
@@ -1469,7 +1469,7 @@ export interface FacebookPostSettings {
   is_ai_generated?: boolean | null;
 }
 
-/** `instagram_settings` of a post. */
+/** A post's options on Instagram: the value of its field `instagram_settings`. */
 export interface InstagramPostSettings {
   /** Whether a reel is shown in the feed too; without it Instagram decides. */
   share_to_feed?: boolean | null;
@@ -1483,7 +1483,7 @@ export interface InstagramPostSettings {
   is_ai_generated?: boolean | null;
 }
 
-/** `linkedin_settings` of a post. */
+/** A post's options on LinkedIn: the value of its field `linkedin_settings`. */
 export interface LinkedInPostSettings {
   /** Who sees the post. */
   visibility?: "CONNECTIONS" | "LOGGED_IN" | "PUBLIC";
@@ -1498,7 +1498,7 @@ export interface LinkedInPostSettings {
 }
 
 /**
- * A link that the post shows with this title and text, because LinkedIn does not read the linked page
+ * A link of a LinkedIn post, shown with this title and text: LinkedIn does not read the linked page
  * itself.
  */
 export interface Article {
@@ -1508,8 +1508,8 @@ export interface Article {
 }
 
 /**
- * `tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged. The listed
- * fields go to TikTok if it has them for this kind of post.
+ * A post's options on TikTok: the value of its field `tiktok_settings`. Fields that are listed here go
+ * to TikTok if it has them for this kind of post; all other fields go to it unchanged.
  */
 export interface TikTokPostSettings {
   /** Who sees the post; null: the strictest level that TikTok offers for the account. */
@@ -1536,7 +1536,7 @@ export interface TikTokPostSettings {
   photo_cover_index?: number | null;
 }
 
-/** `x_settings` of a post. */
+/** A post's options on X: the value of its field `x_settings`. */
 export interface XPostSettings {
   /** Who may reply; null: everybody. */
   reply_settings?: "following" | "mentionedUsers" | "subscribers" | "verified" | null;
@@ -1553,7 +1553,7 @@ export interface XPostSettings {
   is_premium?: boolean;
 }
 
-/** `youtube_settings` of a post. */
+/** A post's options on YouTube: the value of its field `youtube_settings`. */
 export interface YouTubePostSettings {
   /** The title; null: the first line of the message. */
   title?: string | null;

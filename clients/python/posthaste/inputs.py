@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class FacebookPostSettings(TypedDict):
-    """`facebook_settings` of a post."""
+    """A post's options on Facebook: the value of its field `facebook_settings`."""
 
     #: An address whose preview is shown; only for a post without media.
     link: NotRequired[str | None]
@@ -20,7 +20,7 @@ class FacebookPostSettings(TypedDict):
 
 
 class InstagramPostSettings(TypedDict):
-    """`instagram_settings` of a post."""
+    """A post's options on Instagram: the value of its field `instagram_settings`."""
 
     #: Whether a reel is shown in the feed too; without it Instagram decides.
     share_to_feed: NotRequired[bool | None]
@@ -35,7 +35,7 @@ class InstagramPostSettings(TypedDict):
 
 
 class LinkedInPostSettings(TypedDict):
-    """`linkedin_settings` of a post."""
+    """A post's options on LinkedIn: the value of its field `linkedin_settings`."""
 
     #: Who sees the post.
     visibility: NotRequired[Literal["CONNECTIONS", "LOGGED_IN", "PUBLIC"]]
@@ -50,7 +50,7 @@ class LinkedInPostSettings(TypedDict):
 
 
 class Article(TypedDict):
-    """A link that the post shows with this title and text, because LinkedIn does not read the linked page
+    """A link of a LinkedIn post, shown with this title and text: LinkedIn does not read the linked page
     itself.
     """
 
@@ -60,8 +60,8 @@ class Article(TypedDict):
 
 
 class TikTokPostSettings(TypedDict):
-    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged. The listed
-    fields go to TikTok if it has them for this kind of post.
+    """A post's options on TikTok: the value of its field `tiktok_settings`. Fields that are listed here go
+    to TikTok if it has them for this kind of post; all other fields go to it unchanged.
     """
 
     #: Who sees the post; None: the strictest level that TikTok offers for the account.
@@ -91,7 +91,7 @@ class TikTokPostSettings(TypedDict):
 
 
 class XPostSettings(TypedDict):
-    """`x_settings` of a post."""
+    """A post's options on X: the value of its field `x_settings`."""
 
     #: Who may reply; None: everybody.
     reply_settings: NotRequired[Literal["following", "mentionedUsers", "subscribers", "verified"] | None]
@@ -107,7 +107,7 @@ class XPostSettings(TypedDict):
 
 
 class YouTubePostSettings(TypedDict):
-    """`youtube_settings` of a post."""
+    """A post's options on YouTube: the value of its field `youtube_settings`."""
 
     #: The title; None: the first line of the message.
     title: NotRequired[str | None]

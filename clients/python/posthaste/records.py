@@ -129,7 +129,7 @@ class Usage:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class BucketUse:
-    """Use of one monthly bucket; limit and remaining are None for `writes`."""
+    """The use of one monthly counter. `limit` and `remaining` are None for `writes`, which have no limit."""
 
     used: int
     limit: int | None
@@ -388,7 +388,7 @@ class FoundDelivery:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Attempt:
-    """One try of a delivery. `error`: `status` (no 2xx), `timeout`, `refused`, `unreachable`,
+    """One attempt to deliver an event. `error`: `status` (no 2xx), `timeout`, `refused`, `unreachable`,
     `unknown_host`, `private_address`, `tls`, `disconnected` or `protocol`.
     """
 
@@ -717,8 +717,8 @@ class PostHold:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Maker:
-    """Who made a post or subscription: the user (`usr_…`, or `operator`) and the token (`tok_…`; None for
-    the operator).
+    """The user and the token that made a post or a subscription: `usr_…` (or `operator`) and `tok_…` (None
+    for the operator).
     """
 
     user_id: str
@@ -1628,7 +1628,7 @@ class EmailChange:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FacebookPostSettings:
-    """`facebook_settings` of a post."""
+    """A post's options on Facebook: the value of its field `facebook_settings`."""
 
     #: An address whose preview is shown; only for a post without media.
     link: str | None = None
@@ -1638,7 +1638,7 @@ class FacebookPostSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InstagramPostSettings:
-    """`instagram_settings` of a post."""
+    """A post's options on Instagram: the value of its field `instagram_settings`."""
 
     #: Whether a reel is shown in the feed too; without it Instagram decides.
     share_to_feed: bool | None = None
@@ -1654,7 +1654,7 @@ class InstagramPostSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkedInPostSettings:
-    """`linkedin_settings` of a post."""
+    """A post's options on LinkedIn: the value of its field `linkedin_settings`."""
 
     #: Who sees the post.
     visibility: Literal["CONNECTIONS", "LOGGED_IN", "PUBLIC"] = "PUBLIC"
@@ -1670,7 +1670,7 @@ class LinkedInPostSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Article:
-    """A link that the post shows with this title and text, because LinkedIn does not read the linked page
+    """A link of a LinkedIn post, shown with this title and text: LinkedIn does not read the linked page
     itself.
     """
 
@@ -1681,8 +1681,8 @@ class Article:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TikTokPostSettings:
-    """`tiktok_settings` of a post. Fields that are not listed here go to TikTok unchanged. The listed
-    fields go to TikTok if it has them for this kind of post.
+    """A post's options on TikTok: the value of its field `tiktok_settings`. Fields that are listed here go
+    to TikTok if it has them for this kind of post; all other fields go to it unchanged.
     """
 
     #: Who sees the post; None: the strictest level that TikTok offers for the account.
@@ -1713,7 +1713,7 @@ class TikTokPostSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class XPostSettings:
-    """`x_settings` of a post."""
+    """A post's options on X: the value of its field `x_settings`."""
 
     #: Who may reply; None: everybody.
     reply_settings: Literal["following", "mentionedUsers", "subscribers", "verified"] | None = None
@@ -1730,7 +1730,7 @@ class XPostSettings:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class YouTubePostSettings:
-    """`youtube_settings` of a post."""
+    """A post's options on YouTube: the value of its field `youtube_settings`."""
 
     #: The title; None: the first line of the message.
     title: str | None = None

@@ -208,7 +208,9 @@ class DisabledWebhook(Record):
 
 
 class WebhooksDisabled(Record, rename="camel"):
-    """Subscriptions were disabled because the person or token that made them lost access. `user_id` is the account's.
+    """Subscriptions were disabled because the person or token that made them lost access.
+
+    `user_id` is the account's.
     """
 
     user_id: str

@@ -40,8 +40,7 @@ class InstagramPostSettings(Record):
 
 
 class Article(Record):
-    """A link of a LinkedIn post, shown with this title and text, because LinkedIn does not read the linked page itself.
-    """
+    """A link of a LinkedIn post, shown with this title and text: LinkedIn does not read the linked page itself."""
 
     source: Annotated[str, Meta(max_length=2_000)]
     title: Annotated[str, Meta(min_length=1, max_length=400)]

@@ -33,8 +33,7 @@ from ctl.session import Session
 
 
 class OperatorGroup(click.Group):
-    """The command `posthaste` itself, with all other commands below it. Prints errors and turns them into exit codes.
-    """
+    """The command `posthaste`, which contains all other commands. Prints errors and turns them into exit codes."""
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -87,8 +87,7 @@ class AppContext:
         return self._held_claims.get(claim, math.inf)
 
     def claim_ends_at(self, claim: Claim) -> float:
-        """Returns the latest time at which a held claim can lapse (by `time.monotonic`): writes after it are rejected.
-        """
+        """Returns the latest time at which a held claim can lapse (by `time.monotonic`). Later writes are rejected."""
         return self.claim_deadline(claim) + self.settings.lease_seconds
 
     def renew_claims(self) -> None:

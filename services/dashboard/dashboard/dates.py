@@ -91,8 +91,7 @@ class InCalendar(NamedTuple):
 
 
 def in_calendar(at: datetime, zone: str, brand_zone: str) -> InCalendar:
-    """Returns how an entry of a calendar in `zone` shows a time. `brand_zone`: the zone of the brand whose post it is.
-    """
+    """Returns how an entry of a calendar in `zone` shows a time. `brand_zone`: the zone of the post's brand."""
     mine: Dates = g.dates
     local = brands = at.astimezone(times.zone_of(zone))
     there = ""
@@ -126,8 +125,7 @@ def clock_or_day(at: datetime, zone: str) -> str:
 
 
 def day_name(text: str) -> str:
-    """Returns a day as charts write it, in the person's language. `text`: the day as the API writes it, `2026-11-27`.
-    """
+    """Returns a day as charts write it, in the person's language. `text`: the day as in the API, `2026-11-27`."""
     return languages.short_day(date.fromisoformat(text), g.dates.language)
 
 

@@ -114,8 +114,7 @@ class Admissions:
         return [next(decisions, None) if demand.subject in free else None for demand in demands]
 
     def _add_free(self, subjects: set[str]) -> None:
-        """Adds the counter rows that are missing for these subjects, except those that another transaction is adding.
-        """
+        """Adds the missing counter rows of these subjects, except those that another transaction is adding."""
         with self._database.reading() as connection:
             store = Store(connection)
             try:

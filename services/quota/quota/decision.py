@@ -128,8 +128,7 @@ def demand_of(caller: Caller, meter: str) -> Demand:
 
 
 def roll(counters: Counters, now: datetime) -> Counters:
-    """Returns the counters as they are at `now`: those of a minute, day or month that has passed begin again at zero.
-    """
+    """Returns the counters as they are at `now`: those of a minute, day or month that has passed are zero again."""
     changes: dict[str, object] = {}
     if counters.minute_at != (minute := windows.minute_of(now)):
         changes.update(minute_at=minute, minute_count=0)

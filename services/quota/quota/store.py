@@ -177,8 +177,7 @@ class Store:
         return {row[0] for row in _LOCK_FREE.fetch(self._connection, {"subjects": list(subjects)})}
 
     def wait_for_disk(self) -> None:
-        """Makes this transaction's commit wait for the disk. Needed for events, which must not be lost, unlike counts.
-        """
+        """Makes this transaction's commit wait for the disk. Events need it: unlike counts, they must not be lost."""
         self._connection.execute(text("SET LOCAL synchronous_commit TO on"))
 
     def stage_warning(self, warning: QuotaWarning) -> None:
@@ -201,8 +200,7 @@ class Store:
         *,
         commit: bool = False,
     ) -> None:
-        """Writes the counters that differ from `before`, and charges, in one round trip; with `commit`, also commits.
-        """
+        """Writes charges and the counters that differ from `before`, in one round trip. With `commit`, also commits."""
         changed = [new for new in after if new != before[new.subject]]
         statements: list[str] = []
         values: dict[str, Any] = {}

@@ -34,8 +34,7 @@ wait $!
 
 
 class Engine:
-    """A container engine (dockerd) with a folder of its own. Start it inside the network of the tests (`network.py`).
-    """
+    """A container engine (dockerd) with a folder of its own. Start it in the network of the tests (`network.py`)."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -123,8 +123,7 @@ class ResetLink(Record):
 
 
 class MakeResetLink(Record):
-    """The request of the operator's command `user reset-link`, for a new link that resets the password of this account.
-    """
+    """The request of the operator's command `user reset-link`, for a new link that resets an account's password."""
 
     email: str
 

@@ -160,8 +160,7 @@ class CalendarPosts(Record):
 
 
 class HeldPosts(Record):
-    """Selects held posts that the caller may access: those with these ids, those that one person or token made, or all.
-    """
+    """Selects held posts that the caller may access: those with these ids, those of one person or token, or all."""
 
     #: As in `PagesOfPost`.
     ONE_OF: ClassVar[dict[str, str]] = {"post_ids": "", "made_by": "OfMaker"}

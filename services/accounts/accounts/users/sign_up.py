@@ -54,8 +54,7 @@ def sign_up(database: Database, config: AccountsConfig, caller: Caller, request:
 
 
 def _send_mail_again(database: Database, email: str, password: str) -> None:
-    """Queues the verification mail again, if there is an unverified account with this address and it has this password.
-    """
+    """Queues the verification mail again, if an unverified account has this address and this password."""
     with database.reading() as connection:
         holder = UserStore(connection).find_by_email(email)
         if holder is None or holder.verified:

@@ -351,8 +351,7 @@ def _beside(
 
 
 def _content(draft: Draft, places: Places) -> dict[str, Any]:
-    """Returns the draft as parameters of the calls that validate and send a post, without settings that are defaults.
-    """
+    """Returns the draft as parameters of the calls that validate and send a post, without settings that are default."""
     platforms = recent_platforms(api.reader())()
     codes = {places.pages[it].platform for it in draft.page_ids if it in places.pages}
     settings = {

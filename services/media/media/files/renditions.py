@@ -96,8 +96,7 @@ def give_up_at() -> float:
 
 
 def make_due(context: AppContext) -> int:
-    """Makes pending renditions in the background: starts as many tasks as the pool has room for, and returns how many.
-    """
+    """Makes pending renditions in the background: starts as many tasks as the pool has room for. Returns how many."""
     return sum(
         context.rendition_pool.fill(kind, partial(_claim_due, context, kind)) for kind in ("photo", "video")
     )

@@ -70,8 +70,7 @@ def _make(context: AppContext, row: MediaRow) -> None:
 
 
 def _need(row: MediaRow) -> Need:
-    """Returns what the thumbnail of a file must be: a JPEG, not larger than the file's image, with no side of 0 pixels.
-    """
+    """Returns what the thumbnail of a file must be: a JPEG, not larger than the original, with no side of 0 pixels."""
     sides = row.width or _SIDE, row.height or _SIDE
     scale = min(1.0, _SIDE / max(sides))
     width, height = (max(1, round(side * scale)) for side in sides)

@@ -102,8 +102,7 @@ class Retention:
         return int(self._connection.execute(_REMOVE_OF_DELETED, {"limit": limit}).scalar_one())
 
     def remove_deliveries(self, age: timedelta, limit: int) -> int:
-        """Deletes at most `limit` deliveries that ended longer than `age` ago, with their attempts. Returns how many.
-        """
+        """Deletes up to `limit` deliveries that ended over `age` ago, with their attempts. Returns how many."""
         return int(self._connection.execute(_REMOVE_DELIVERIES, {"age": age, "limit": limit}).scalar_one())
 
     def remove_events(self, age: timedelta, limit: int) -> int:
