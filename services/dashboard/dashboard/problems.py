@@ -1,7 +1,6 @@
 """Shows errors as web pages: each says what is the matter, tries again by itself if that helps, and keeps what was
 typed."""
 
-import math
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -10,7 +9,7 @@ from werkzeug.datastructures import MultiDict
 from werkzeug.exceptions import HTTPException
 from werkzeug.wrappers import Response as AnyResponse
 
-from dashboard import cookies, words
+from dashboard import cookies
 from dashboard.config import Config
 from posthaste.errors import (
     ApiError,
@@ -115,18 +114,6 @@ def attach(app: Flask, config: Config) -> None:
         """Answers 404 to a request whose address contains what cannot be an id, such as an empty text."""
         app.logger.warning("malformed request: %s", type(error).__name__, exc_info=True)
         return page("missing", 404)
-
-
-def too_many_tries(error: LimitReached) -> str:
-    """Returns the words for a person who tried too often to sign in or up, or to have a mail sent. Some of these limits
-    end within the hour, others within a day."""
-    minutes = math.ceil((error.retry_after_seconds or 3600) / 60)
-    wait = (
-        words.count(minutes, "minute", "minutes")
-        if minutes <= 90
-        else words.count(math.ceil(minutes / 60), "hour", "hours")
-    )
-    return f"Too many tries. Wait {wait}, then try again."
 
 
 def to_another_page(target: str) -> AnyResponse:

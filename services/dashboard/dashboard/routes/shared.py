@@ -1,5 +1,7 @@
-"""What several screens need: linked pages and brands by id, times in a brand's zone, and the filters of lists."""
+"""What several screens need: linked pages and brands by id, times in a brand's zone, the filters of lists, and words
+about a limit."""
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,6 +13,7 @@ from flask import g, request
 from dashboard import api, dates, times, words
 from dashboard.kept import forget, kept
 from posthaste import Posthaste
+from posthaste.errors import LimitReached
 from posthaste.records import BrandInList, Page, ScheduledPost
 
 T = TypeVar("T")
@@ -136,6 +139,18 @@ def search_text() -> str:
     """Returns the search text in the query of the screen's URL; empty if it is too short to search for."""
     search = " ".join(request.args.get("search", "").split())[:_LONGEST_SEARCH]
     return search if len(search) >= _SHORTEST_SEARCH else ""
+
+
+def too_many_tries(error: LimitReached) -> str:
+    """Returns the words for a person who tried too often to sign in or up, or to have a mail sent. Some of these limits
+    end within the hour, others within a day."""
+    minutes = math.ceil((error.retry_after_seconds or 3600) / 60)
+    wait = (
+        words.count(minutes, "minute", "minutes")
+        if minutes <= 90
+        else words.count(math.ceil(minutes / 60), "hour", "hours")
+    )
+    return f"Too many tries. Wait {wait}, then try again."
 
 
 def recent_pages(client: Posthaste) -> Callable[[], dict[str, Page]]:

@@ -4,7 +4,7 @@ from flask import Blueprint, current_app, g, redirect, render_template, request,
 from werkzeug.wrappers import Response
 
 from dashboard import api, cookies, dates, times, words
-from dashboard.problems import too_many_tries
+from dashboard.routes.shared import too_many_tries
 from dashboard.routes.shared_work import joined_work, only_shared_work
 from posthaste.errors import (
     ApiError,

@@ -6,7 +6,7 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, words
 from dashboard.kept import forget
-from dashboard.problems import too_many_tries
+from dashboard.routes.shared import too_many_tries
 from dashboard.routes.sign_in import signed_in
 from posthaste.errors import ApiError, LimitReached
 
