@@ -5,11 +5,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from urllib.parse import urlsplit
 
 import pika
 import pytest
 from deploy_kit import make_rabbitmqctl
+from pika.adapters.blocking_connection import BlockingChannel
 from pika.exceptions import ChannelClosedByBroker
 
 from chassis.broker_access import PROCESSES, definitions
@@ -24,6 +26,8 @@ from testkit.any_sender import AnySender
 from testkit.fixtures import SECRETS, RunningService, keys_for_tests
 
 REFUSED = 403
+#: An open connection of each unit's user.
+Connections = dict[str, pika.BlockingConnection]
 
 
 @pytest.fixture(scope="module")
@@ -57,37 +61,55 @@ def users(amqp_url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[d
         control("eval", f'rabbit_vhost:delete(<<"{host}">>, <<"tests">>), {delete_users}.')
 
 
-def may(url: str, act: Callable[[pika.adapters.blocking_connection.BlockingChannel], object]) -> bool:
-    """Tells whether the broker permits the action to this user."""
-    with pika.BlockingConnection(pika.URLParameters(url)) as connection:
-        channel = connection.channel()
-        channel.confirm_delivery()
-        try:
-            act(channel)
-        except ChannelClosedByBroker as error:
-            assert error.reply_code == REFUSED, error
-            return False
-        return True
+@pytest.fixture(scope="module")
+def connections(users: dict[str, str]) -> Iterator[Connections]:
+    """An open connection of each user."""
+    with ExitStack() as stack:
+        made = {}
+        for process, url in users.items():
+            parameters = pika.URLParameters(url)
+            parameters.heartbeat = 0  # nothing reads from a connection between two tests
+            made[process] = stack.enter_context(pika.BlockingConnection(parameters))
+        yield made
 
 
-def readers_of(users: dict[str, str], queue: str) -> set[str]:
-    return {process for process, url in users.items() if may(url, lambda channel: channel.basic_get(queue))}
+def may(connection: pika.BlockingConnection, act: Callable[[BlockingChannel], object]) -> bool:
+    """Tells whether the broker permits the action to the connection's user. Uses a new channel, because the broker
+    closes the channel of an action that it refuses.
+    """
+    channel = connection.channel()
+    channel.confirm_delivery()
+    try:
+        act(channel)
+    except ChannelClosedByBroker as error:
+        assert error.reply_code == REFUSED, error
+        return False
+    channel.close()
+    return True
+
+
+def readers_of(connections: Connections, queue: str) -> set[str]:
+    return {
+        process
+        for process, connection in connections.items()
+        if may(connection, lambda channel: channel.basic_get(queue))
+    }
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_a_service_s_queues_are_read_by_its_own_user_alone(users: dict[str, str], service: str) -> None:
+def test_a_service_s_queues_are_read_by_its_own_user_alone(connections: Connections, service: str) -> None:
     for queue in (topology.rpc_queue(service), topology.event_queue(service)):
-        assert readers_of(users, queue) == {service, "services"}
-    assert readers_of(users, topology.retry_queue(service, 1)) == set()
+        assert readers_of(connections, queue) == {service, "services"}
+    assert readers_of(connections, topology.retry_queue(service, 1)) == set()
 
 
-def test_the_quarantine_is_read_by_the_command_line_alone(users: dict[str, str]) -> None:
-    assert readers_of(users, topology.QUARANTINE_QUEUE) == {"ctl"}
+def test_the_quarantine_is_read_by_the_command_line_alone(connections: Connections) -> None:
+    assert readers_of(connections, topology.QUARANTINE_QUEUE) == {"ctl"}
 
 
 @pytest.mark.parametrize("process", PROCESSES)
-def test_nobody_declares_deletes_or_binds_what_is_shared(users: dict[str, str], process: str) -> None:
-    url = users[process]
+def test_nobody_declares_deletes_or_binds_what_is_shared(connections: Connections, process: str) -> None:
+    connection = connections[process]
     for act in (
         lambda channel: channel.queue_declare("rpc.accounts", durable=True),
         lambda channel: channel.queue_declare(f"rpc.{process}", durable=True),
@@ -97,17 +119,17 @@ def test_nobody_declares_deletes_or_binds_what_is_shared(users: dict[str, str], 
         lambda channel: channel.exchange_declare("events", "topic", durable=True),
         lambda channel: channel.exchange_delete("broadcasts"),
     ):
-        assert not may(url, act)
-    assert may(url, lambda channel: channel.queue_declare("rpc.accounts", passive=True))
+        assert not may(connection, act)
+    assert may(connection, lambda channel: channel.queue_declare("rpc.accounts", passive=True))
 
 
 @pytest.mark.parametrize("process", sorted(set(PROCESSES) - {"services"}))
-def test_a_sender_writes_its_own_events_alone(users: dict[str, str], process: str) -> None:
+def test_a_sender_writes_its_own_events_alone(connections: Connections, process: str) -> None:
     written = {
         name
         for name, route in EVENTS.items()
         if may(
-            users[process],
+            connections[process],
             lambda channel, name=name, route=route: channel.basic_publish(
                 *(("broadcasts", "") if route.broadcast else ("events", name)), b"{}"
             ),

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -19,7 +18,7 @@ from typing import Any
 
 import pytest
 import requests
-from deploy_kit import Environment, Running, empty_database, unpack_parent, wait_until
+from deploy_kit import Environment, Running, unpack_parent, wait_until
 from sqlalchemy import Engine
 
 from chassis.bus import quarantine
@@ -32,7 +31,7 @@ from local.demo.listener import Listener
 from local.paths import ROOT
 from local.servers.ports import any_free
 from testkit.any_sender import AnySender
-from testkit.fixtures import SECRETS, keys_for_tests, own_bucket, own_virtual_host
+from testkit.fixtures import SECRETS, cloned_databases, keys_for_tests, own_bucket, own_virtual_host
 
 UNITS = ("gateway", *SERVICES)
 SCOPES = (
@@ -147,9 +146,9 @@ def installation(admin: Engine, amqp_url: str) -> Iterator[Installation]:
             "gateway": {"WORKERS": "1"},
         }
         env = {}
+        database_for = stack.enter_context(cloned_databases(admin))  # migrated by the present release
         for name in UNITS:
-            database = stack.enter_context(empty_database(admin))
-            url = database.url.render_as_string(hide_password=False)
+            url = database_for(name)
             # The parent may sign nothing yet: what an upgrade sets until all run the present release.
             signing = {"MESSAGE_KEYS": keys_for_tests(name), "UNSIGNED_MESSAGES_ALLOWED": "true"}
             env[name] = {"AMQP_URL": virtual_host, "DATABASE_URL": url, **signing, **private.get(name, {})}
@@ -170,16 +169,11 @@ def installation(admin: Engine, amqp_url: str) -> Iterator[Installation]:
 
 @pytest.fixture(scope="module")
 def present(installation: Installation) -> Iterator[dict[str, Running]]:
-    """The processes of the present release, migrated and running."""
+    """The running processes of the present release."""
     processes = {name: installation.process(name, ROOT) for name in UNITS}
-
-    def bring_up(name: str) -> None:
-        processes[name].migrate(name)
-        processes[name].start()
-
     try:
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(bring_up, UNITS))
+        for running in processes.values():
+            running.start()
         processes["gateway"].wait_healthy("/readyz")
         installation.make_account()
         yield processes

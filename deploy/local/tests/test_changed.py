@@ -2,13 +2,14 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from local.paths import ROOT
 from local.testing import changed
-from local.testing.runs import servers_for
+from local.testing.runs import NEEDS_STACK, servers_for
 
 #: Fixtures of the test kit that need PostgreSQL, or RabbitMQ.
 NEED_POSTGRES = re.compile(r"\b(admin_url|admin|database_for|open_database|cloned_databases)\b[:,)]")
@@ -93,6 +94,12 @@ def test_commits_on_main_count_as_changed_until_they_are_pushed(tree: Path) -> N
 )
 def test_a_path_starts_only_the_servers_that_its_tests_need(path: str, servers: tuple[str, ...]) -> None:
     assert servers_for([ROOT / path]) == servers
+
+
+def test_every_folder_of_tests_runs_with_a_stack_or_without() -> None:
+    paths = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]["testpaths"]
+    with_stack = {str(path.relative_to(ROOT)) for path in NEEDS_STACK}
+    assert sorted(paths) == sorted({*changed.TESTED, *with_stack})
 
 
 @pytest.mark.parametrize("folder", ["unit", "store"])

@@ -191,6 +191,18 @@ def test_an_interrupted_demo_account_goes_on_where_it_stopped(
     assert done == [call[:2] for call in whole.calls]
 
 
+def test_commands_in_one_process_are_answered_as_in_one_of_their_own(tmp_path: Path) -> None:
+    def refusal() -> str:
+        with pytest.raises(account.Refused) as refused:
+            account.ctl(tmp_path, "user", "dismiss")
+        return str(refused.value)
+
+    alone = refusal()
+    assert "No such command 'dismiss'" in alone
+    with account.commands_in_one_process(tmp_path):
+        assert [refusal(), refusal()] == [alone, alone]
+
+
 def test_a_demo_user_whose_tokens_are_lost_is_made_anew_under_another_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

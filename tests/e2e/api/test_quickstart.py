@@ -12,8 +12,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 from e2e_kit.operator import Account
+from e2e_kit.waiting import until
 
 from testkit.node_client import node_on_path, without_build
 
@@ -55,6 +57,12 @@ class Reader:
         self.receiver = subprocess.Popen(
             [sys.executable, "receiver.py"], cwd=folder, env=self.variables, stdout=subprocess.PIPE, text=True
         )
+        # Otherwise a delivery may come before it listens, and again only after 30 s.
+        until(self.listens, SECONDS, "the receiver listens")
+
+    def listens(self) -> bool:
+        connections = psutil.Process(self.receiver.pid).net_connections("tcp")
+        return any(one.status == psutil.CONN_LISTEN for one in connections)
 
     def save(self, name: str) -> None:
         (self.folder / name).write_text(saved_as(name))

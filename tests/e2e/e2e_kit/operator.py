@@ -9,7 +9,6 @@ import threading
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from e2e_kit import secrecy
@@ -35,7 +34,7 @@ class Operator:
     def __init__(self, stack: Stack) -> None:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", Path(__file__).with_name("ctl_loop.py")],  # -P: this folder hides nothing
+            [sys.executable, "-P", "-m", "local.stack.ctl_loop"],  # -P: no folder hides a package
             env=os.environ | stack.env | {"CLOCK_SHIFT_ALLOWED": "true"},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip

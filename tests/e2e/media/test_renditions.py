@@ -64,29 +64,34 @@ def pictures() -> dict[str, bytes]:
     return {name: make() for name, (_, make) in PICTURES.items()}
 
 
+@pytest.fixture(scope="module")
+def owner(accounts: Accounts) -> Account:
+    return accounts.new(pages=tuple(PHOTO_BYTES))
+
+
+@pytest.fixture(scope="module")
+def media_ids(owner: Account, pictures: dict[str, bytes]) -> list[str]:
+    """The files of the pictures, in their order. Every platform's posts are made of these."""
+    return [put(owner, pictures, name)["media_id"] for name in PICTURES]
+
+
 def put(account: Account, pictures: dict[str, bytes], name: str) -> Json:
     return uploaded(account.api, pictures[name], name, PICTURES[name][0])
 
 
-@pytest.mark.parametrize("platform", ["FB", "IG", "LN", "TT", "TW"])
+@pytest.mark.parametrize("platform", PHOTO_BYTES)
 def test_any_picture_is_published_within_the_platforms_limits(
-    accounts: Accounts,
-    operator: Operator,
-    simulator: Simulator,
-    pictures: dict[str, bytes],
-    platform: str,
+    owner: Account, operator: Operator, simulator: Simulator, media_ids: list[str], platform: str
 ) -> None:
-    account = accounts.new(pages=(platform,))
-    media_ids = [put(account, pictures, name)["media_id"] for name in PICTURES]
     posts = [media_ids[:4], media_ids[4:]] if platform == "TW" else [media_ids]  # X takes a GIF only alone
     for ids in posts:
         content = {"message": "From my phone", "media_ids": ids}
-        checked = account.api.post("/posts/validate", {"page_id": account.page_id(platform), **content}, 200)
+        checked = owner.api.post("/posts/validate", {"page_id": owner.page_id(platform), **content}, 200)
         assert (checked["valid"], checked["errors"]) == (True, [])
-        post = schedule(account, platform, **content)
+        post = schedule(owner, platform, **content)
         operator("post", "due", post["id"])
-        await_post(account.api, post["id"], SENT_SECONDS, status="published")
-    sent = [item for post in simulator.posts(account.pages[platform]) for item in post["media"]]
+        await_post(owner.api, post["id"], SENT_SECONDS, status="published")
+    sent = [item for post in simulator.posts(owner.pages[platform]) for item in post["media"]]
     assert [item["type"] for item in sent].count("photo") >= 4
     assert len(sent) == len(media_ids)
     assert all(item["bytes"] <= PHOTO_BYTES[platform] for item in sent if item["type"] == "photo")

@@ -292,7 +292,8 @@ def main(run: Path) -> int:
         return 0
     begun_at = time.monotonic()
     try:
-        Filling(run).fill()
+        with account.commands_in_one_process(run):
+            Filling(run).fill()
     except (Surprise, NotReady, requests.RequestException) as problem:
         print(f"\nStopped: {problem}", file=sys.stderr)
         return 1

@@ -286,7 +286,8 @@ def main(run: Path) -> int:
     journey = Journey(run, partial(account.ctl, run), ("127.0.0.1", 0) if may_deliver else None)
     begun_at = time.monotonic()
     try:
-        journey.walk()
+        with account.commands_in_one_process(run):
+            journey.walk()
     except (Surprise, NotReady, requests.RequestException) as problem:
         print(f"\nStopped at step {journey.steps_count}: {problem}", file=sys.stderr)
         return 1

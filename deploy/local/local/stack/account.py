@@ -8,7 +8,8 @@ import json
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,10 +35,60 @@ class Refused(NotReady):
 Ctl = Callable[..., Any]
 
 
+class _Commands:
+    """A process that runs one command after the other. The first command starts it."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._process: subprocess.Popen[str] | None = None
+
+    def __call__(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
+        if self._process is None:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "local.stack.ctl_loop"],
+                env=operator_env(self._run), cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        line = ""
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(json.dumps(["--json", *arguments]) + "\n")
+            self._process.stdin.flush()
+            line = self._process.stdout.readline()
+        if not line:
+            raise NotReady(f"ctl {' '.join(arguments)}: the command line's process has ended")
+        done = json.loads(line)
+        return subprocess.CompletedProcess(arguments, done["code"], done["output"], "")
+
+    def close(self) -> None:
+        if self._process is not None:
+            with self._process as process, suppress(BrokenPipeError):
+                assert process.stdin is not None
+                process.stdin.close()
+
+
+_commands: dict[Path, _Commands] = {}
+
+
+@contextmanager
+def commands_in_one_process(run: Path) -> Iterator[None]:
+    """Makes `ctl` run all commands for this run directory in one process during the block: to start Python takes longer
+    than a command.
+    """
+    _commands[run] = commands = _Commands(run)
+    try:
+        yield
+    finally:
+        del _commands[run]
+        commands.close()
+
+
 def ctl(run: Path, *arguments: str) -> Any:
     """Runs an operator command on the stack in the run directory, with `./dev ctl --json`, and returns its decoded
     output. Raises Refused if it fails.
     """
+    if run in _commands:
+        return decoded(arguments, _commands[run](*arguments))
     return decoded(
         arguments,
         subprocess.run(
@@ -65,8 +116,11 @@ def complete(run: Path, tell: Callable[[str], None], elsewhere: Ctl | None = Non
 
     `elsewhere`: runs operator commands on a stack that `./dev` did not start.
     """
-    operate = elsewhere or partial(ctl, run)
+    with commands_in_one_process(run):
+        _complete(run, tell, elsewhere or partial(ctl, run))
 
+
+def _complete(run: Path, tell: Callable[[str], None], operate: Ctl) -> None:
     def have(key: str) -> bool:
         return key in read_env(run)
 

@@ -31,6 +31,8 @@ ON_THREE = ["-n", "3", *BY_FILE]
 ON_FOUR = ["-n", "4", *BY_FILE]
 #: Makes each process but the first start its own stack (tests/e2e/conftest.py).
 OWN_STACKS = {"TEST_OWN_STACKS": "1"}
+#: The run directory of the servers for tests without a stack, in that of the run.
+SERVERS = "servers"
 #: pytest's exit code if it selected no tests.
 NO_TESTS = 5
 #: Tests that call a running stack over HTTP. A run with none of these starts only servers, and only these may be marked
@@ -48,10 +50,10 @@ NO_ENGINE = 77
 def test(arguments: Sequence[str], tell: Tell) -> int:
     """Runs pytest with `arguments` and returns its exit code.
 
-    Without a path, runs all tests in several processes, each file in one of them: first four processes that share a
-    stack, then three processes with a stack each, for the tests marked `alone`. If only a few tests fail, they run
-    again alone (again.py). With paths, starts only the servers that these tests need, or uses those of `./dev servers
-    up`.
+    Without a path, runs all tests in several processes, each file in one of them: first the end-to-end tests in four
+    processes that share a stack, then those marked `alone` in three processes with a stack each, then all others in
+    four processes that share servers. If only a few tests fail, they run again alone (again.py). With paths, starts
+    only the servers that these tests need, or uses those of `./dev servers up`.
 
     --changed selects the files that the changes since `main` can break. --faults runs the tests under faults instead,
     --containers those on a container engine; with --core a small part of them. With --slow the platforms are as slow
@@ -85,9 +87,13 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
         def part(name: str, env: dict[str, str], *selection: str) -> int:
             return again.run(lambda more: child([*pytest, *more], env), selection, run / name, tell)
 
-        together = part("together", env, *ON_FOUR, "-m", "not alone")
-        stacks = map(str, NEEDS_STACK)
-        return worst(together, part("alone", env | OWN_STACKS, *ON_THREE, "-m", "alone", *stacks))
+        on_stacks = [str(path) for path in NEEDS_STACK]
+        together = part("together", env, *ON_FOUR, "-m", "not alone", *on_stacks)
+        alone = part("alone", env | OWN_STACKS, *ON_THREE, "-m", "alone", *on_stacks)
+        Stack(run).down()  # even without tests it takes a part of a core
+        env = servers.up(run / SERVERS, tell, owner_pid=os.getpid())
+        others = part("others", env, *ON_FOUR, *(str(ROOT / name) for name in changed.TESTED))
+        return worst(together, alone, others)
 
 
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
@@ -202,7 +208,7 @@ def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
         yield run
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # a second Ctrl-C must not interrupt the clean-up
-        stacks = [run, *run.glob("gw[0-9]*")]  # of a worker: one of its own
+        stacks = [run, run / SERVERS, *run.glob("gw[0-9]*")]  # of a worker: one of its own
         for each in stacks:
             Stack(each).down()
         end_leftovers(run, tell)

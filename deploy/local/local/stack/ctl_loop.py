@@ -1,5 +1,5 @@
-"""Runs one operator command after the other in one process and over one connection: a new Python for each would cost
-the test suite minutes, and RabbitMQ opens three channels for each new connection.
+"""Runs one operator command after the other in one process and over one connection: a new Python for each takes half a
+second, and RabbitMQ opens three channels for each new connection.
 
 Each line of standard input is a JSON array with a command's arguments. Each line of standard output is its result,
 {code, output}. It runs `python -m ctl` itself, with its arguments and exit codes.
