@@ -7,7 +7,9 @@ list. No index has the merged order, because every post would need an entry in i
 """
 
 import heapq
+from collections.abc import Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from chassis.cursor import encode_position
@@ -46,17 +48,14 @@ def _entries(lists: Lists, account_id: str, limit: int, **where: Any) -> list[_E
     # In this order: a post whose first comment comes in between is in both lists, never in none.
     published = lists.published(account_id, limit=limit, since=None, **where)
     commented = {it.id: it for it in lists.commented(account_id, limit=limit, **where)}
-    merged = heapq.merge(
-        ((_time_of(it), it.id, it) for it in commented.values()),
-        (
-            (it.out_at, it.id, None if it.commented_at or it.id in commented else it)
-            for it in published
-            if it.out_at is not None
-        ),
-        key=lambda entry: entry[:2],
-        reverse=True,
+    by_comment: Iterator[_Entry] = ((_time_of(it), it.id, it) for it in commented.values())
+    by_publishing: Iterator[_Entry] = (
+        (it.out_at, it.id, None if it.commented_at or it.id in commented else it)
+        for it in published
+        if it.out_at is not None
     )
-    return list(merged)[:limit]
+    merged = heapq.merge(by_comment, by_publishing, key=lambda entry: entry[:2], reverse=True)
+    return list(islice(merged, limit))
 
 
 def _time_of(post: Post) -> datetime:

@@ -184,7 +184,7 @@ def test_a_first_comment_that_comes_while_the_list_is_read_does_not_hide_its_pos
 def test_filters_by_the_time_of_publishing_and_by_text_are_refused(
     world: World, app: SendingContext, other: str
 ) -> None:
-    given = {other: "bread" if other == "search" else world.now()}
+    given: dict[str, Any] = {other: "bread" if other == "search" else world.now()}
     error = refused(
         post_lists.published, app, world.caller(), api.ListPublishedPosts(sort="activity", **given)
     )
