@@ -297,6 +297,7 @@ def test_what_a_visitor_adds_to_a_conversation_appears_in_it_and_marks_it(
     posts = {it["platform"]: it for it in api.get("/posts/published")["published_posts"]}
     remote = posts["IG"]["remote_id"]
     question = simulator.comment("IG", remote, "Is there tea?")
+    window.run("localStorage.clear()")  # of a browser that has never looked, nothing is marked
     asked.open("/comments")
     shows(asked, "Is there tea?", "Until when are you open?")
     form = form_of(asked, "tea")
