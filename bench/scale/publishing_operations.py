@@ -47,6 +47,7 @@ def lists() -> list[Op]:
         Op("GET /posts/published, its quiet page", _published(page=Pages.QUIET)),
         Op("GET /posts/published, a token of one brand", _published(of_brand=True)),
         Op("GET /posts/published, one platform", _published(platform="TW")),
+        Op("GET /posts/published, by activity", _published(sort="activity")),
         Op("GET /posts/published, page with 200,000 posts", _published(page=Pages.LONG, owner=Pages.LONG)),
         # A text that no post has: a page of the search reads as many texts as it may.
         Op("GET /posts/published, search, 200,000 posts", _published(owner=Pages.LONG, search=_NOWHERE)),

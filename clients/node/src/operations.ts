@@ -805,6 +805,7 @@ export abstract class Operations {
       brand_id?: string | undefined;
       search?: string | undefined;
       with_comments?: boolean | undefined;
+      sort?: "activity" | "published" | undefined;
       limit?: number | undefined;
       cursor?: string | undefined;
     } = {},
@@ -828,6 +829,7 @@ export abstract class Operations {
       brand_id?: string | undefined;
       search?: string | undefined;
       with_comments?: boolean | undefined;
+      sort?: "activity" | "published" | undefined;
       limit?: number | undefined;
     } = {},
     options: UnkeyedOptions = {},

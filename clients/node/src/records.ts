@@ -900,6 +900,8 @@ export interface PublishedPost {
   media?: MediaItem[];
   /** Set on a post with a first comment. */
   first_comment_result?: FirstCommentResult | null;
+  /** When Posthaste received the newest comment of a visitor. null: it has received none. */
+  last_comment_at?: string | null;
 }
 
 export interface Engagement {

@@ -1011,6 +1011,8 @@ class PublishedPost:
     media: list[MediaItem] = dataclasses.field(default_factory=list)
     #: Set on a post with a first comment.
     first_comment_result: FirstCommentResult | None = None
+    #: When Posthaste received the newest comment of a visitor. None: it has received none.
+    last_comment_at: datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from posthaste.records import Comment
 
@@ -13,6 +14,10 @@ class Thread:
     comment: Comment
     #: Whether the page itself wrote it, such as a first comment.
     is_own: bool
+    #: When a visitor last wrote in it; of a conversation without visitors, when the page began it.
+    heard_at: datetime
+    #: Comments of visitors in it.
+    heard_count: int
     replies: list[Comment] = field(default_factory=list)
     is_answered: bool = False
 
@@ -36,7 +41,13 @@ def threads(comments: Iterable[Comment], account_id: str) -> list[Thread]:
         is_answered = any(it.from_.id == account_id for it in below) or (
             not below and comment.reply_count > 0
         )
-        found.append(Thread(comment, comment.from_.id == account_id, below, is_answered))
+        heard = [it.created_time for it in (comment, *below) if it.from_.id != account_id]
+        found.append(
+            Thread(
+                comment, comment.from_.id == account_id, max(heard, default=comment.created_time), len(heard),
+                below, is_answered,
+            )
+        )  # fmt: skip
     return sorted(found, key=lambda it: it.comment.created_time, reverse=True)
 
 

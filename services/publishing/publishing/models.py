@@ -20,6 +20,10 @@ from chassis.db import operations as chassis_operations
 
 metadata = MetaData()
 _TIME = DateTime(timezone=True)
+_LINKED = text("unlinked_at IS NULL")
+_NEWEST_FIRST = text("created_at DESC"), text("id DESC")
+_COMMENTED = text("commented_at IS NOT NULL")
+_LAST_COMMENTED_FIRST = text("commented_at DESC"), text("id DESC")
 _OPEN = "state IN ('sending', 'unknown') OR error_code = 'PLATFORM_OUTCOME_UNKNOWN'"
 
 pages = Table(
@@ -67,23 +71,9 @@ pages = Table(
     Column("renew_fence", BigInteger, nullable=False, server_default=text("0")),
     Column("renew_tries", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("brand_id", "platform", "remote_account_id"),
-    Index("pages_of_account", "account_id", text("created_at DESC"), text("id DESC")),
-    Index(
-        "pages_listed_of_account",
-        "account_id",
-        "platform",
-        text("created_at DESC"),
-        text("id DESC"),
-        postgresql_where=text("unlinked_at IS NULL"),
-    ),
-    Index(
-        "pages_listed_of_brand",
-        "brand_id",
-        "platform",
-        text("created_at DESC"),
-        text("id DESC"),
-        postgresql_where=text("unlinked_at IS NULL"),
-    ),
+    Index("pages_of_account", "account_id", *_NEWEST_FIRST),
+    Index("pages_listed_of_account", "account_id", "platform", *_NEWEST_FIRST, postgresql_where=_LINKED),
+    Index("pages_listed_of_brand", "brand_id", "platform", *_NEWEST_FIRST, postgresql_where=_LINKED),
     Index("pages_remote", "remote_account_id", "platform"),
     Index("pages_to_renew", "renew_at", postgresql_where=text("renew_at IS NOT NULL")),
     Index("pages_of_grant", "grant_id", postgresql_where=text("grant_id IS NOT NULL")),
@@ -200,6 +190,8 @@ posts = Table(
     #: Of a publish at once: its outcome has an event for the subscriptions with `immediate_posts` even if the client
     #: waits for it. Set from `immediate_accounts` at each try.
     Column("reports_at_once", Boolean, nullable=False, server_default=text("false")),
+    #: When the newest comment of a visitor was received. Null: never, or by a release that did not note it.
+    Column("commented_at", _TIME),
     #: Only the release before this one writes and reads it (`chassis.db.operations` now). To be dropped in the next.
     Column("last_operation_id", Text),
     #: The user and the token that made, changed, retried or released it last. Null: unknown.
@@ -251,6 +243,14 @@ posts = Table(
         text("id DESC"),
         postgresql_where=text("state = 'published'"),
     ),
+    Index(
+        "posts_commented_of_account",
+        "account_id",
+        "platform",
+        *_LAST_COMMENTED_FIRST,
+        postgresql_where=_COMMENTED,
+    ),
+    Index("posts_commented_of_page", "page_id", *_LAST_COMMENTED_FIRST, postgresql_where=_COMMENTED),
     Index(
         "posts_comment_due",
         "comment_wake_at",

@@ -205,6 +205,7 @@ class Post(Row):
     comment_error_code: str | None = None
     comment_error_message: str | None = None
     reports_at_once: bool | None = None
+    commented_at: datetime | None = None
 
     @classmethod
     def new(cls, values: Mapping[str, Any]) -> Self:
@@ -220,6 +221,11 @@ class Post(Row):
     @property
     def published_at(self) -> datetime | None:
         return self.out_at if self.state == "published" else None
+
+    @property
+    def active_at(self) -> datetime | None:
+        """When the newest comment of a visitor was received or, without one, when the post was published."""
+        return self.commented_at or self.published_at
 
     @property
     def next_attempt_at(self) -> datetime | None:
@@ -302,7 +308,9 @@ class Post(Row):
         )  # fmt: skip
 
     def published_view(self) -> api.PublishedPost:
-        return api.PublishedPost.made_from(self, metrics=api.Metrics.made_from(self))
+        return api.PublishedPost.made_from(
+            self, metrics=api.Metrics.made_from(self), last_comment_at=self.commented_at
+        )
 
     def result_view(self) -> api.PublishResult:
         return api.PublishResult.made_from(

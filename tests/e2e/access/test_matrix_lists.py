@@ -35,6 +35,7 @@ LISTS = (
     Row("GET", "/pages", None, FOUND),
     Row("GET", "/posts/scheduled?status=all", None, FOUND),
     Row("GET", "/posts/published", None, FOUND),
+    Row("GET", "/posts/published?sort=activity", None, FOUND),
     Row("GET", f"/posts/published?search={SECRET[:20]}", None, FOUND),
     Row("GET", f"/posts/calendar?{_WHOLE_TIME}", None, FOUND),
     Row("GET", "/media", None, FOUND),

@@ -1,6 +1,7 @@
 """Tests the inbox: comments of visitors, replies to them, filters, and a reply that is kept while the API is away."""
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -246,6 +247,68 @@ def test_new_comments_appear_by_themselves_and_are_marked_without_touching_what_
     window.type(f"{form_of(asked, 'rye')} textarea", "On Mondays.")
     window.click(f"{form_of(asked, 'rye')} button")
     shows(asked, "On Mondays.", "Sent")
+
+
+def test_a_new_comment_brings_its_post_to_the_top_however_old_it_is(asked: Any, simulator: Simulator) -> None:
+    window, api = asked.window, asked.account.api
+    newest, oldest = api.get("/posts/published")["published_posts"]
+    until(
+        lambda: all(it["last_comment_at"] for it in api.get("/posts/published")["published_posts"]),
+        60,
+        "the first comments are received",
+    )
+    order = "return [...document.querySelectorAll('#inbox h2')].map(it => it.innerText)"
+    for text, post, other in (
+        ("And rye?", oldest, newest),
+        ("And on Sundays?", newest, oldest),
+        ("And oats?", oldest, newest),
+    ):
+        simulator.comment(post["platform"], post["remote_id"], text)
+        until(partial(is_first, api, post["id"]), 60, "the comment is received")
+        asked.open("/comments?state=all")
+        assert window.run(order) == [post["message"], other["message"]]
+
+
+def is_first(api: Any, post_id: str) -> bool:
+    first, *_ = api.get("/posts/published", sort="activity")["published_posts"]
+    return bool(first["id"] == post_id)
+
+
+def test_a_post_that_was_not_shown_appears_with_its_comment(asked: Any, simulator: Simulator) -> None:
+    asked.open("/comments")
+    shows(asked, "Do you have spelt?", "Until when are you open?")
+    body = {"page_id": asked.account.page_id("FB"), "message": "We bake rye"}
+    post = asked.account.api.post("/posts/publish", body)
+    simulator.comment("FB", post["platform_post_id"], "With caraway?")
+    looks_until(asked, "With caraway?")
+    assert "We bake rye" in asked.window.run(SHOWN)
+    assert "A new comment has come." in asked.window.run("return document.querySelector('#news').textContent")
+    assert findings(asked.window) == []
+    form = form_of(asked, "caraway")
+    asked.window.type(f"{form} textarea", "Of course.")
+    asked.window.click(f"{form} button")
+    shows(asked, "Of course.", "Sent")
+
+
+def test_what_a_visitor_adds_to_a_conversation_appears_in_it_and_marks_it(
+    asked: Any, simulator: Simulator
+) -> None:
+    window, api = asked.window, asked.account.api
+    posts = {it["platform"]: it for it in api.get("/posts/published")["published_posts"]}
+    remote = posts["IG"]["remote_id"]
+    question = simulator.comment("IG", remote, "Is there tea?")
+    window.run("localStorage.clear()")  # of a browser that has never looked, nothing is marked
+    asked.open("/comments")
+    shows(asked, "Is there tea?", "Until when are you open?")
+    form = form_of(asked, "tea")
+    window.type(f"{form} textarea", "Half an answer")
+    simulator.comment("IG", remote, "Green tea, I mean.", parent_id=question)
+    looks_until(asked, "Green tea, I mean.")
+    marked = "return [...document.querySelectorAll('.new-mark:not([hidden])')].map(it => it.closest('li').innerText)"
+    [shown] = window.run(marked)
+    assert shown.index("Is there tea?") < shown.index("Green tea, I mean.")
+    assert window.run(f"return document.querySelector('{form} textarea').value") == "Half an answer"
+    assert findings(window) == []
 
 
 def test_a_post_that_had_left_the_list_comes_back_with_a_new_comment(

@@ -601,6 +601,7 @@ class PostsOperations(Caller):
         brand_id: str | None = None,
         search: str | None = None,
         with_comments: bool | None = None,
+        sort: Literal["activity", "published"] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> records.PublishedPostList:
@@ -621,6 +622,7 @@ class PostsOperations(Caller):
                     "brand_id": brand_id,
                     "search": search,
                     "with_comments": with_comments,
+                    "sort": sort,
                     "limit": limit,
                     "cursor": cursor,
                 },
@@ -637,6 +639,7 @@ class PostsOperations(Caller):
         brand_id: str | None = None,
         search: str | None = None,
         with_comments: bool | None = None,
+        sort: Literal["activity", "published"] | None = None,
         limit: int | None = None,
     ) -> Iterator[records.PublishedPost]:
         """List published posts, newest first.
@@ -657,6 +660,7 @@ class PostsOperations(Caller):
                     "brand_id": brand_id,
                     "search": search,
                     "with_comments": with_comments,
+                    "sort": sort,
                     "limit": limit,
                 },
             ),
@@ -1261,6 +1265,7 @@ class AsyncPostsOperations(AsyncCaller):
         brand_id: str | None = None,
         search: str | None = None,
         with_comments: bool | None = None,
+        sort: Literal["activity", "published"] | None = None,
         limit: int | None = None,
         cursor: str | None = None,
     ) -> records.PublishedPostList:
@@ -1281,6 +1286,7 @@ class AsyncPostsOperations(AsyncCaller):
                     "brand_id": brand_id,
                     "search": search,
                     "with_comments": with_comments,
+                    "sort": sort,
                     "limit": limit,
                     "cursor": cursor,
                 },
@@ -1297,6 +1303,7 @@ class AsyncPostsOperations(AsyncCaller):
         brand_id: str | None = None,
         search: str | None = None,
         with_comments: bool | None = None,
+        sort: Literal["activity", "published"] | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[records.PublishedPost]:
         """List published posts, newest first.
@@ -1317,6 +1324,7 @@ class AsyncPostsOperations(AsyncCaller):
                     "brand_id": brand_id,
                     "search": search,
                     "with_comments": with_comments,
+                    "sort": sort,
                     "limit": limit,
                 },
             ),

@@ -358,6 +358,9 @@ class ListPublishedPosts(Record):
     search: Search | None = None
     #: Only posts on platforms whose comments GET /comments lists.
     with_comments: bool = False
+    #: `activity`: by the time of the newest comment of a visitor, of posts without one by the time of publishing. Not
+    #: together with `since`, `until` or `search`.
+    sort: Literal["published", "activity"] = "published"
     limit: Limit = 50
     cursor: str | None = None
 
@@ -375,6 +378,8 @@ class PublishedPost(Record):
     media: tuple[MediaItem, ...] = ()
     #: Set on a post with a first comment.
     first_comment_result: FirstCommentResult | None = None
+    #: When Posthaste received the newest comment of a visitor. None: it has received none.
+    last_comment_at: datetime | None = None
 
 
 class PublishedPostList(Record):

@@ -1,10 +1,11 @@
 """The inbox: comments of visitors under the posts, and replies to them.
 
-Comments are read live from the platforms. Those of each post are therefore loaded when its card comes into view.
+Comments are read live from the platforms. Those of each post are therefore loaded when its card comes into view. The
+post with the newest comment comes first; where none has come, the time of publishing counts.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from flask import Blueprint, abort, render_template, request
 from werkzeug.wrappers import Response
@@ -44,8 +45,10 @@ class Found:
 def index() -> str:
     state, client, cursor = _state(), api.reader(), request.args.get("after") or None
     places, platforms = api.together(recent_places(client), recent_platforms(client))
-    filters = Filters.of_request(places)
-    found = client.list_published_posts(with_comments=True, limit=_ON_A_PAGE, cursor=cursor, **filters.values)
+    filters = replace(Filters.of_request(places), search="")  # the API does not search the list by activity
+    found = client.list_published_posts(
+        sort="activity", with_comments=True, limit=_ON_A_PAGE, cursor=cursor, **filters.values
+    )
     return render_template(
         "comments.html", posts=found.published_posts, places=places, filters=filters, state=state, states=STATES,
         after=found.next_cursor, is_first=cursor is None,

@@ -1,11 +1,13 @@
 // The inbox: marks and counts comments that came since this browser last looked, shows them alone on demand, and lets new
-// ones appear by themselves. Each look asks about one post, because it costs the account one read: the posts in view, and
-// those that hide because all their comments are answered, in turn, and only while the page is in front.
+// ones appear by themselves. Each look costs the account one read: every second one asks for the list of posts, which says
+// what Posthaste has received under any of them, the others ask the platform about one post: the posts in view, and those
+// that hide because all their comments are answered, in turn. It looks only while the page is in front.
 
 const SEEN = "posthaste-comments-seen";
 const LOOK_MS = 30_000;
 const seenAt = Date.parse(localStorage.getItem(SEEN) ?? new Date().toISOString());
-let turn = 0;
+const NEWS_AT_ONCE = 3;
+let [turn, talk] = [0, 0];
 
 function remember() {
   localStorage.setItem(SEEN, new Date().toISOString());
@@ -14,7 +16,7 @@ function remember() {
 function mark(comments, isNew) {
   for (const one of comments) {
     one.dataset.marked = "";
-    if (isNew(one) && !one.hasAttribute("data-own")) one.querySelector(".new-mark").hidden = false;
+    if (isNew(one) && one.dataset.heard !== "0") one.querySelector(".new-mark").hidden = false;
   }
 }
 
@@ -55,29 +57,80 @@ function isAskedAbout(card) {
   return height === 0 || (bottom > 0 && top < innerHeight);
 }
 
-async function look() {
-  const asked = [...document.querySelectorAll("#inbox .talk")].filter(isAskedAbout);
-  if (document.visibilityState !== "visible" || asked.length === 0) return;
-  const card = asked[turn++ % asked.length];
-  const place = card.querySelector(".threads");
-  const answer = await fetch(place.getAttribute("hx-get"), { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (!answer?.ok || answer.headers.has("HX-Redirect")) return;
+async function ask(address) {
+  const answer = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (!answer?.ok || answer.headers.has("HX-Redirect")) return null;
   const made = document.createElement("template");
   made.innerHTML = await answer.text();
-  const there = new Set([...card.querySelectorAll("li[data-id]")].map((it) => it.dataset.id));
-  const fresh = [...made.content.querySelectorAll(".conversations > li[data-id]")].filter((it) => !there.has(it.dataset.id));
+  return made.content;
+}
+
+function tell(count) {
+  document.getElementById("news").textContent = count === 1 ? "A new comment has come." : `${count} new comments have come.`;
+}
+
+// Adds what a visitor has written in a conversation that is shown.
+function goOn(there, now) {
+  const [shown, replies] = [there, now].map((it) => it.querySelector("ul.replies"));
+  if (shown) shown.replaceWith(replies);
+  else there.querySelector(".said").after(replies);
+  Object.assign(there.dataset, { at: now.dataset.at, heard: now.dataset.heard });
+  mark([there], () => true);
+}
+
+// Shows what is new under one post.
+async function lookAt(card) {
+  const place = card.querySelector(".threads");
+  const found = await ask(place.getAttribute("hx-get"));
+  if (!found) return;
+  const there = new Map([...card.querySelectorAll("li[data-id]")].map((it) => [it.dataset.id, it]));
+  const all = [...found.querySelectorAll(".conversations > li[data-id]")];
+  const longer = all.filter((it) => Number(it.dataset.heard) > Number(there.get(it.dataset.id)?.dataset.heard));
+  for (const it of longer) goOn(there.get(it.dataset.id), it);
+  if (longer.length > 0) tell(longer.length);
+  const fresh = all.filter((it) => !there.has(it.dataset.id));
   if (fresh.length === 0) return;
-  mark(fresh, () => true); // whatever the platform's clock says
+  const wasRead = place.querySelector(".with-script") === null;
+  if (wasRead) mark(fresh, () => true); // whatever the platform's clock says
   const list = card.querySelector(".conversations");
   if (list) {
     list.prepend(...fresh);
     for (const it of fresh) htmx.process(it);
   } else {
-    place.replaceChildren(made.content);
+    place.replaceChildren(found);
     place.removeAttribute("hx-trigger");
     htmx.process(place);
   }
-  document.getElementById("news").textContent = fresh.length === 1 ? "A new comment has come." : `${fresh.length} new comments have come.`;
+  if (wasRead) tell(fresh.length + longer.length);
+}
+
+// Asks for the list of posts, which begins with the newest comments of all: shows posts that are not here, and looks at those
+// that have a newer comment than when they were shown. Each of these costs a read: the others have their turn at the next look.
+async function lookForPosts() {
+  const found = await ask(location.pathname + location.search);
+  const isNews = (it) => document.getElementById(it.id)?.dataset.commented !== it.dataset.commented;
+  const news = [...(found?.querySelectorAll(".talk[data-commented]") ?? [])].filter(isNews);
+  for (const card of news.slice(0, NEWS_AT_ONCE).reverse()) {
+    const there = document.getElementById(card.id);
+    const first = document.querySelector("#inbox .talk");
+    if (there === null && first !== null) {
+      card.querySelector(".threads").setAttribute("hx-trigger", "load");
+      first.before(card);
+      htmx.process(card);
+      tell(1);
+    } else if (there !== null) {
+      there.dataset.commented = card.dataset.commented;
+      await lookAt(there);
+    }
+  }
+}
+
+async function look() {
+  if (document.visibilityState !== "visible") return;
+  const asked = [...document.querySelectorAll("#inbox .talk")].filter(isAskedAbout);
+  const isNewest = !new URLSearchParams(location.search).has("after");
+  if (isNewest && turn++ % 2 === 0) await lookForPosts();
+  else if (asked.length > 0) await lookAt(asked[talk++ % asked.length]);
 }
 
 document.querySelector("main").addEventListener("click", (event) => {

@@ -60,6 +60,27 @@ def test_a_comment_is_answered_when_the_page_replied(
     assert found.is_answered is is_answered
 
 
+@pytest.mark.parametrize(
+    ("below", "minute", "count"),
+    [
+        ([], 1, 1),
+        ([comment("more", 4, below="a")], 4, 2),
+        ([comment("more", 4, below="a"), comment("ours", 5, by=PAGE, below="a")], 4, 2),
+        ([comment("ours", 2, by=PAGE, below="a"), comment("thanks", 3, below="a")], 3, 2),
+    ],
+)
+def test_a_conversation_says_when_a_visitor_last_wrote_in_it_and_how_often_visitors_did(
+    below: list[Comment], minute: int, count: int
+) -> None:
+    [found] = threads([comment("a", 1), *below], PAGE)
+    assert (found.heard_at, found.heard_count) == (BEGIN + timedelta(minutes=minute), count)
+
+
+def test_a_conversation_without_visitors_counts_from_when_the_page_began_it() -> None:
+    [found] = threads([comment("first", 1, by=PAGE), comment("more", 2, by=PAGE, below="first")], PAGE)
+    assert (found.heard_at, found.heard_count) == (BEGIN + timedelta(minutes=1), 0)
+
+
 def test_what_the_page_wrote_itself_needs_no_answer_and_circles_end() -> None:
     found = threads(
         [comment("first", 1, by=PAGE), comment("x", 2, below="y"), comment("y", 3, below="x")], PAGE

@@ -53,8 +53,12 @@ def store_comments(
             one.id: "own" if is_own(one, page, post.first_comment, ours) else "told" for one in new.values()
         }
         moved = store.end(post.id, states)
-        told = (one for one in new.values() if one.id in moved and states[one.id] == "told")
+        told = [one for one in new.values() if one.id in moved and states[one.id] == "told"]
+        if told:
+            store.note_news(post.id)
         _tell(connection, page, post, sorted(told, key=lambda one: (one.created_at, one.id)), ids)
+    elif tells and post.commented_at is None and any(row.state == "told" for row in known.values()):
+        store.note_old_news(post.id)
     return StoredComments(ids, bool(new))
 
 

@@ -6,9 +6,10 @@ from typing import Any
 from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
 from contracts.caller import Caller
-from contracts.errors import BRAND_NOT_AUTHORIZED, INVALID_DATE, ApiError
+from contracts.errors import BRAND_NOT_AUTHORIZED, INVALID_DATE, ApiError, invalid
 from contracts.platforms import PLATFORMS
 from publishing.context import AppContext
+from publishing.posts import activity
 from publishing.records import PENDING, PageRow, Post, reached
 from publishing.rules.filters import platform_code, statuses_in
 from publishing.store import Connection
@@ -70,11 +71,13 @@ def count(app: AppContext, caller: Caller, request: api.CountScheduledPosts) -> 
 
 
 def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) -> api.PublishedPostList:
-    """Lists published posts, newest first. Raises BRAND_NOT_AUTHORIZED for a brand that the token may not use, and
-    INVALID_DATE or VALIDATION_ERROR for a malformed filter.
+    """Lists published posts, newest first or by their activity. Raises BRAND_NOT_AUTHORIZED for a brand that the token
+    may not use, and INVALID_DATE or VALIDATION_ERROR for a malformed filter.
     """
     platform = platform_code(request.platform)
     _check_zone(since=request.since, until=request.until)
+    if request.sort == "activity":
+        _check_absent(request, "since", "until", "search")
     brand_ids = _brands(caller, request.brand_id)
     with app.database.reading() as connection:
         page = _check_page(connection, caller, request.page_id)
@@ -88,9 +91,11 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
             "page_id": request.page_id,
             "platform": platform,
             "with_comments": request.with_comments,
-            "since": request.since,
             "before": decode_position(request.cursor) or _position(request.until),
         }
+        if request.sort == "activity":
+            return activity.listed(lists, caller.account_id, request.limit, **where)
+        where["since"] = request.since
         end = lists.published_end(caller.account_id, **where) if request.search else None
         found = lists.published(
             caller.account_id, **where, search=request.search, end=end, limit=request.limit + 1
@@ -153,6 +158,13 @@ def _brands(caller: Caller, brand_id: str | None) -> tuple[str, ...] | None:
     if not caller.reaches(brand_id):
         raise ApiError(BRAND_NOT_AUTHORIZED)
     return (brand_id,)
+
+
+def _check_absent(request: api.ListPublishedPosts, *names: str) -> None:
+    """Raises VALIDATION_ERROR for a filter that does not fit the order of the list."""
+    for name in names:
+        if getattr(request, name) is not None:
+            raise invalid(name, f"cannot be used with sort={request.sort}")
 
 
 def _fits(page: PageRow | None, platform: str | None, brand_id: str | None) -> bool:

@@ -49,6 +49,14 @@ _NEWEST = """
         ORDER BY out_at DESC, id DESC LIMIT %(limit)s) head
     WHERE head.account_id = %(account_id)s ORDER BY head.out_at DESC, head.id DESC LIMIT %(limit)s
     """
+#: Indexes `posts_commented_of_account` and `posts_commented_of_page`.
+_COMMENTED = """
+    SELECT {columns} FROM {ranges}, LATERAL (
+        SELECT * FROM posts WHERE {of_range} AND commented_at IS NOT NULL
+            AND (commented_at, id) < (%(before_at)s, %(before_id)s)
+        ORDER BY commented_at DESC, id DESC LIMIT %(limit)s) head
+    WHERE head.account_id = %(account_id)s ORDER BY head.commented_at DESC, head.id DESC LIMIT %(limit)s
+    """
 #: The place at which a search stops: where it has read `_EACH` posts of one of its ranges. It is a time without an id:
 #: the indexes of pages and brands have no id, for which each of these posts would be read twice.
 _NEWEST_END = """
@@ -162,6 +170,17 @@ class Lists:
         values |= {"limit": limit, **_searched(search, end or (_FIRST, ""))}
         return self._posts(_newest(ranges, search is not None), values)
 
+    def commented(self, account_id: str, *, limit: int, **where: Any) -> list[Post]:
+        """Returns published posts with comments of visitors, the newest comment first.
+
+        `where`: the arguments of `_published` without `since`, which applies to the time of publishing.
+        """
+        ranges, values = _published(account_id, **where, since=None)
+        of_range = _OF_ACCOUNT[1] if ranges is _OF_ACCOUNT else "page_id = own.id"
+        if ranges is _OF_BRANDS:  # no index has a brand's posts with comments
+            ranges = _OF_PAGES
+        return self._posts(_commented(ranges[0], of_range), values | {"limit": limit})
+
     def published_end(self, account_id: str, **where: Any) -> Place | None:
         """Returns the place at which a text search of this list must stop to be fast; None if it may read the whole
         list."""
@@ -257,6 +276,11 @@ def _pattern(search: str) -> str:
 def _newest(ranges: tuple[str, str], searches: bool) -> Prepared:
     searched = _SEARCHED["newest"] if searches else ""
     return Prepared(_NEWEST.format(columns=_COLUMNS, ranges=ranges[0], of_range=ranges[1], searched=searched))
+
+
+@cache
+def _commented(ranges: str, of_range: str) -> Prepared:
+    return Prepared(_COMMENTED.format(columns=_COLUMNS, ranges=ranges, of_range=of_range))
 
 
 @cache

@@ -71,6 +71,14 @@ _REPLIES = text(
         AND (remote_id = ANY(:remote_ids) OR state IN ('sending', 'unknown'))
     """
 )
+_COMMENTED = text("UPDATE posts SET commented_at = clock_now() WHERE id = :post_id")
+_COMMENTED_BEFORE = text(
+    """
+    UPDATE posts SET commented_at =
+        (SELECT max(created_at) FROM comments WHERE post_id = :post_id AND state = 'told')
+    WHERE id = :post_id AND commented_at IS NULL
+    """
+)
 _POSTS = text(
     """
     SELECT p.* FROM unnest(:accounts, CAST(:remote_ids AS text[])) AS t(account_id, remote_id)
@@ -143,6 +151,15 @@ class Received:
             return set()
         values = {"post_id": post_id, "remote_ids": list(states), "states": list(states.values())}
         return set(self._connection.execute(_END, values).scalars())
+
+    def note_news(self, post_id: str) -> None:
+        """Stores that a comment of a visitor was received just now, which moves the post up in the list by activity."""
+        self._connection.execute(_COMMENTED, {"post_id": post_id})
+
+    def note_old_news(self, post_id: str) -> None:
+        """Stores when the newest comment of a visitor was received, for a post whose comments were received by a
+        release that did not note it."""
+        self._connection.execute(_COMMENTED_BEFORE, {"post_id": post_id})
 
     def wait(self, post_id: str, found: Iterable[RemoteComment]) -> None:
         """Stores comments as a webhook described them, to be reported once their details are known. Comments that were

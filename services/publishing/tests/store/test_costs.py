@@ -11,6 +11,7 @@ import pytest
 from publishing_kit.world import World
 from sqlalchemy import text
 
+from publishing.posts import activity
 from publishing.records import Post
 from publishing.store.lists import Lists
 from publishing.store.pages import Pages
@@ -28,10 +29,11 @@ VISITED_AT = datetime(2026, 11, 20, tzinfo=UTC)
 _FETCHED = text("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables")
 _FILL_POSTS = """
     INSERT INTO posts (id, account_id, brand_id, page_id, platform, origin, message, media_ids, media_urls, created_at,
-        scheduled_at, state, out_at, remote_id)
+        scheduled_at, state, out_at, remote_id, commented_at)
     SELECT :prefix || lpad(n::text, 8, '0'), 'usr_a', :brand, :page, :platform, 'scheduled', 'hello', '{}', '{}', at,
         at, state, CASE state WHEN 'published' THEN at WHEN 'queued' THEN at + interval '100 days' END,
-        CASE state WHEN 'published' THEN :prefix || n END
+        CASE state WHEN 'published' THEN :prefix || n END,
+        CASE WHEN state = 'published' AND n % 2 = 1 THEN at + interval '1 hour' END
     FROM (SELECT n, clock_now() - make_interval(mins => n) AS at,
         (ARRAY['published', 'published', 'published', 'cancelled', 'failed', 'queued'])[1 + n % 6] AS state
         FROM generate_series(1, :count) AS n) AS made
@@ -127,6 +129,15 @@ CALLS: dict[str, Callable[[Any, Measured], Any]] = {
     ),
     "published with comments": lambda c, m: Lists(c).published(
         "usr_a", **of_account(platform=None, with_comments=True, since=None, before=None)
+    ),
+    "published by activity": lambda c, m: activity.listed(
+        Lists(c), "usr_a", **of_account(platform=None, with_comments=True, before=None)
+    ),
+    "published by activity, of a page": lambda c, m: activity.listed(
+        Lists(c), "usr_a", **of_account(platform=None, before=None, page_id=m.old.id)
+    ),
+    "published by activity, of a brand": lambda c, m: activity.listed(
+        Lists(c), "usr_a", **of_account(platform=None, before=None, brand_ids=("brd_old",))
     ),
     "posts by their ids": lambda c, m: Posts(c).many([f"pst_old0000000{n}" for n in range(1, 10)]),
     "pages": lambda c, m: Pages(c).newest("usr_a", brand_ids=None, platform=None, after=None, limit=26),
