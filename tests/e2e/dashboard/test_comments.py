@@ -283,7 +283,7 @@ def test_a_post_that_was_not_shown_appears_with_its_comment(asked: Any, simulato
     looks_until(asked, "With caraway?")
     assert "We bake rye" in asked.window.run(SHOWN)
     assert "A new comment has come." in asked.window.run("return document.querySelector('#news').textContent")
-    assert findings(asked.window) == []
+    assert flaws(asked.window) == []
     form = form_of(asked, "caraway")
     asked.window.type(f"{form} textarea", "Of course.")
     asked.window.click(f"{form} button")
@@ -308,7 +308,7 @@ def test_what_a_visitor_adds_to_a_conversation_appears_in_it_and_marks_it(
     [shown] = window.run(marked)
     assert shown.index("Is there tea?") < shown.index("Green tea, I mean.")
     assert window.run(f"return document.querySelector('{form} textarea').value") == "Half an answer"
-    assert findings(window) == []
+    assert flaws(window) == []
 
 
 def test_a_post_that_had_left_the_list_comes_back_with_a_new_comment(
