@@ -6,7 +6,7 @@ import datetime as dt
 from typing import Any
 
 import pytest
-from e2e_kit.accessibility import findings
+from e2e_kit.accessibility import flaws
 from e2e_kit.operator import Account, Accounts
 from e2e_kit.posting import tomorrow
 from e2e_kit.waiting import HEARD_SECONDS, until
@@ -67,7 +67,7 @@ def test_a_form_that_was_sent_comes_back_after_signing_in_and_is_sent_once(
     )
     assert "What you typed before is in this form again" in window.text("#new form [role=status]")
     assert window.run("return document.activeElement.id") == "name"
-    assert findings(window) == []
+    assert flaws(window) == []
     names = [it["name"] for it in signed_in.account.api.get("/brands")["brands"]]
     assert names.count("Night <b>Market</b>") == 0
     window.press("#new form button")
@@ -118,7 +118,7 @@ def test_a_form_of_the_session_before_is_refused_and_opened_again_with_what_was_
     window.keep_cookie("posthaste_session", session)
     window.press("form[action$='/tokens'] button")
     assert window.text("h1") == "This form is too old"
-    assert findings(window) == []
+    assert flaws(window) == []
     window.press("main a.primary")
     assert (value(window, "#token-name"), value(window, "#addresses")) == ("For the till", "203.0.113.0/24")
     assert value(window, "input[name=scope][value='read:posts']") is True
