@@ -67,6 +67,7 @@ class Database:
             isolation_level="AUTOCOMMIT",
             hide_parameters=True,  # in error messages, which are logged
             pool_reset_on_return=None,
+            use_native_hstore=False,  # unused, and costs each process a query
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=pool_timeout_seconds,
