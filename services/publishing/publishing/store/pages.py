@@ -81,6 +81,27 @@ def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
     )
 
 
+@cache
+def _link(names: tuple[str, ...], is_pushed: bool) -> Any:
+    """Builds the statement of `Pages.link` for a page with values for these columns."""
+    asked = {"subscribe_at": func.clock_timestamp() if is_pushed else None, "subscribe_tries": 0}
+    statement = insert(pages).values(created_at=clock_now(), **asked)
+    kept = ("id", "created_at", "brand_id", "platform", "remote_account_id")
+    repaired = {name: statement.excluded[name] for name in (*names, *asked) if name not in kept} | {
+        "expired": False,
+        "unlinked_at": None,
+        "checked_at": None,
+        "missing_permissions": None,
+        "token_expires_at": None,
+        "renew_lease_until": None,
+        "renew_fence": pages.c.renew_fence + 1,
+        "renew_tries": 0,
+    }
+    return statement.on_conflict_do_update(
+        index_elements=["brand_id", "platform", "remote_account_id"], set_=repaired
+    ).returning(pages)
+
+
 class Subscription(NamedTuple):
     """A claimed page that must be subscribed to its platform's webhooks about comments."""
 
@@ -120,24 +141,7 @@ class Pages:
 
         `is_pushed`: the page must be subscribed to its platform's webhooks about comments.
         """
-        asked = {"subscribe_at": func.clock_timestamp() if is_pushed else None, "subscribe_tries": 0}
-        statement = insert(pages).values(created_at=clock_now(), **values, **asked)
-        kept = ("id", "created_at", "brand_id", "platform", "remote_account_id")
-        repaired = {name: statement.excluded[name] for name in (*values, *asked) if name not in kept} | {
-            "expired": False,
-            "unlinked_at": None,
-            "checked_at": None,
-            "missing_permissions": None,
-            "token_expires_at": None,
-            "renew_lease_until": None,
-            "renew_fence": pages.c.renew_fence + 1,
-            "renew_tries": 0,
-        }
-        row = self._connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["brand_id", "platform", "remote_account_id"], set_=repaired
-            ).returning(pages)
-        ).mappings()
+        row = self._connection.execute(_link(tuple(values), is_pushed), values).mappings()
         return PageRow.of(row.one())
 
     def expire(self, page: PageRow) -> PageRow | None:
