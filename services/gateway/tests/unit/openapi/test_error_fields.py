@@ -19,7 +19,8 @@ def added_fields() -> Iterator[tuple[str, str]]:
     """Yields a code and a field for each `ApiError(CODE, field=…)` in the source."""
     for folder in (*(ROOT / "services").iterdir(), *(ROOT / "libs").iterdir()):
         for path in (folder / folder.name).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            source = path.read_text()
+            for node in ast.walk(ast.parse(source)) if "ApiError(" in source else ():
                 if not isinstance(node, ast.Call) or getattr(node.func, "id", "") != "ApiError":
                     continue
                 code = ast.unparse(node.args[0]).removeprefix("errors.")
