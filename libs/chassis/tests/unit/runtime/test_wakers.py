@@ -12,7 +12,8 @@ def wakers_of(package: Path) -> set[str]:
     assignments = [
         node
         for path in package.rglob("*.py")
-        for node in ast.walk(ast.parse(path.read_text()))
+        if "Waker()" in (source := path.read_text())
+        for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.Assign) and "Waker()" in ast.unparse(node.value)
     ]
     return {
