@@ -15,6 +15,16 @@ from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
+#: Screens over a fake API, with the number that chooses the states of what they show.
+FULL = (
+    (0, "/posts?after=x"), (0, "/posts/x"), (3, "/posts/x"), (3, "/posts?tab=attention&after=x"),
+    (0, "/comments/of/x?after=x"), (0, "/library?after=x"), (1, "/library/x"), (0, "/pages?after=x"),
+    (1, "/brands?after=x"), (0, "/brands/x?after=x"), (1, "/developers?after=x&hooks_after=x"),
+    (0, "/developers/webhooks/x?after=x"), (1, "/developers/webhooks/x/deliveries/x"),
+    (1, "/developers/requests?after=x"), (0, "/developers/requests/x"), (1, "/activity/audit?after=x"),
+    (0, "/account?after=x"), (1, "/compose?copy=x"),
+)  # fmt: skip
+
 
 def fail(person: Any, simulator: Simulator, operator: Operator, text: str) -> str:
     """Schedules a post on X that X refuses, and returns its id."""
@@ -169,4 +179,19 @@ def test_limits_that_are_nearly_reached_and_a_full_calendar_look_right(
         ):
             window.open(f"{url}{path}")
             looks.at(path, *shown)
+    assert looks.found == {}
+
+
+def test_lists_in_their_middle_and_records_with_every_field_look_right(
+    window: Chromium, looks: Any, stack: Stack
+) -> None:
+    """The fake API fills every field of its answers, among them those that exclude each other in the real API."""
+    description = requests.get(f"{stack.base_url}/openapi.json", timeout=30).json()
+    with hostile_dashboard(description) as (url, api):
+        api.text = "Corner Bakery"
+        window.open(f"{url}/sign-in")
+        window.run("document.cookie = 'posthaste_session=x; path=/'")
+        for api.turn, path in FULL:
+            window.open(f"{url}{path}")
+            looks.at(f"{path} {api.turn}", "Corner Bakery")
     assert looks.found == {}
