@@ -40,7 +40,7 @@ def operations_module(tag: str, methods: Iterable[Method]) -> str:
         f'{MARK}"""Operations of the group {tag}."""\n\n{_IMPORTS}\n\n'
         f'class {name}(Caller):\n    """Waits for the answers."""\n\n'
         + "\n".join(_texts(own, is_async=False))
-        + f'\n\nclass Async{name}(AsyncCaller):\n    """Is awaited."""\n\n'
+        + f'\n\nclass Async{name}(AsyncCaller):\n    """The same operations for asyncio: await each call."""\n\n'
         + "\n".join(_texts(own, is_async=True))
     )
 

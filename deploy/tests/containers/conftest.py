@@ -32,7 +32,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measures the idle stack of `compact` after its other tests, while which the other images are built."""
+    """Measures the idle stack of `compact` after its other tests: the other images are built meanwhile."""
 
     def is_last(item: pytest.Item) -> bool:
         return item.path.name == "test_idle.py"

@@ -117,7 +117,9 @@ def made_once(name: str, source: Path, make: Callable[[Path], None]) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Returns environment variables for programs of the packages, without settings of ours, of pip or of a proxy."""
+    """Returns environment variables for programs of these foreign packages, without settings of ours, of pip or of a
+    proxy.
+    """
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "TEST_RUN_DIR")
     return {name: os.environ[name] for name in kept if name in os.environ}
 

@@ -85,7 +85,7 @@ class Hooks:
         self._verified.clear()
 
     def rows(self) -> list[Delivery]:
-        """Returns the batches in the order in which they began."""
+        """Returns the webhook deliveries, the oldest first. Each reports a batch of changes."""
         return list(self._deliveries)
 
     def on_comment(self, post: Post, comment: Comment) -> None:

@@ -41,8 +41,8 @@ class Rules:
 
 
 def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str] | None = None) -> Answer:
-    """Answers a code exchange or a refresh. The app is authenticated before. Raises OAuthError if the grant is not
-    valid.
+    """Answers a code exchange or a refresh. Raises OAuthError if the grant is not valid. The caller has checked the
+    app's id and secret before.
 
     `form`: the fields of the request, for a platform that also accepts JSON. Without it they are read from the
     request's form data.

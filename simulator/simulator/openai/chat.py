@@ -34,7 +34,7 @@ class Asked:
 
 
 def read(fields: dict[str, Any]) -> Asked:
-    """Checks a request. Raises OpenAIError if it is invalid."""
+    """Returns what a request for a chat completion asks for. Raises OpenAIError if it is invalid."""
     for name in fields:
         if name not in _FIELDS:
             raise errors.unknown(name)

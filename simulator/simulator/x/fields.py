@@ -83,7 +83,7 @@ def are_new() -> bool:
 
 
 def takes_both() -> bool:
-    """Whether X accepts both sets of names and this call uses neither."""
+    """Whether X accepts the old and the new parameter names (OLD, NEW) and this request has neither."""
     return bool(g.get("takes_both"))
 
 

@@ -127,7 +127,7 @@ def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
 
 
 def is_film(session: Session) -> bool:
-    """Whether the uploaded file is a film."""
+    """Whether the uploaded bytes are those of a video file (WebM or MP4) and not of anything else."""
     session.file.flush()
     with mmap.mmap(session.file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:4] == _WEBM:

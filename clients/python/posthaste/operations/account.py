@@ -146,7 +146,7 @@ class AccountOperations(Caller):
 
 
 class AsyncAccountOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def get_service(self) -> records.Probe:
         """Name and version of this API.

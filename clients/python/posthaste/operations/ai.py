@@ -174,7 +174,7 @@ class AIOperations(Caller):
 
 
 class AsyncAIOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def generate_image(
         self,

@@ -51,7 +51,7 @@ class BillingOperations(Caller):
 
 
 class AsyncBillingOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def get_billing(self) -> records.Billing:
         """Get the plan, the AI credits, the packs for sale with their payment links, and auto-refill.

@@ -194,7 +194,7 @@ class BrandsOperations(Caller):
 
 
 class AsyncBrandsOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def list_brands(
         self, *, archived: bool | None = None, limit: int | None = None, cursor: str | None = None

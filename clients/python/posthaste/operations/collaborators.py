@@ -87,7 +87,7 @@ class CollaboratorsOperations(Caller):
 
 
 class AsyncCollaboratorsOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def list_collaborators(
         self, id: str, *, limit: int | None = None, cursor: str | None = None

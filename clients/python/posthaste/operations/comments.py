@@ -87,7 +87,7 @@ class CommentsOperations(Caller):
 
 
 class AsyncCommentsOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def list_comments(
         self,

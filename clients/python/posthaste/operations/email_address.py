@@ -76,7 +76,7 @@ class EmailAddressOperations(Caller):
 
 
 class AsyncEmailAddressOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def change_email(
         self,

@@ -133,7 +133,7 @@ class InvitationsOperations(Caller):
 
 
 class AsyncInvitationsOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def invite_person(
         self, id: str, *, email: str, role: Literal["full", "limited"], idempotency_key: str | None = None

@@ -77,7 +77,7 @@ class LinkingOperations(Caller):
 
 
 class AsyncLinkingOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def begin_link(
         self,

@@ -133,7 +133,7 @@ class MediaOperations(Caller):
 
 
 class AsyncMediaOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def list_media(
         self,

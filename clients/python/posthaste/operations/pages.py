@@ -98,7 +98,7 @@ class PagesOperations(Caller):
 
 
 class AsyncPagesOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def list_pages(
         self,

@@ -76,7 +76,7 @@ class PasswordsOperations(Caller):
 
 
 class AsyncPasswordsOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def forgot_password(self, *, email: str) -> records.ResetRequested:
         """Mail a link that resets the password, if the address has an account.

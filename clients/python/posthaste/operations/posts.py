@@ -678,7 +678,7 @@ class PostsOperations(Caller):
 
 
 class AsyncPostsOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def schedule_post(
         self,

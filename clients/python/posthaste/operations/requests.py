@@ -117,7 +117,7 @@ class RequestsOperations(Caller):
 
 
 class AsyncRequestsOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def get_usage(self, *, days: int | None = None) -> records.DailyUsage:
         """Get the number of requests of each day, today first; days are in UTC.

@@ -71,7 +71,7 @@ class SecondFactorOperations(Caller):
 
 
 class AsyncSecondFactorOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def get_totp(self) -> records.Totp:
         """Get whether signing in needs a code of an authenticator app.

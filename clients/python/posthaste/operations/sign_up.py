@@ -44,7 +44,7 @@ class SignUpOperations(Caller):
 
 
 class AsyncSignUpOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def sign_up(
         self,

@@ -101,7 +101,7 @@ class SigningInOperations(Caller):
 
 
 class AsyncSigningInOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def log_in(
         self, *, email: str, password: str, totp_code: str | Unset | None = UNSET

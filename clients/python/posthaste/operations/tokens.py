@@ -143,7 +143,7 @@ class TokensOperations(Caller):
 
 
 class AsyncTokensOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def list_tokens(self, *, limit: int | None = None, cursor: str | None = None) -> records.TokenList:
         """List the account's tokens, newest first, with the revoked ones and those of collaborators; never

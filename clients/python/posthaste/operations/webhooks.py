@@ -291,7 +291,7 @@ class WebhooksOperations(Caller):
 
 
 class AsyncWebhooksOperations(AsyncCaller):
-    """Is awaited."""
+    """The same operations for asyncio: await each call."""
 
     async def list_webhooks(
         self,

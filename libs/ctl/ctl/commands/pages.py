@@ -26,7 +26,7 @@ class PlatformType(click.ParamType[str]):
 
 @click.group()
 def page() -> None:
-    """Pages: connected platform accounts."""
+    """Manage pages: accounts on platforms that are connected to brands."""
 
 
 @page.command()

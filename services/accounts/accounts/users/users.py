@@ -62,9 +62,9 @@ def open_account(
 ) -> CreatedUser:
     """Creates an account and its sandbox token. A repeat of the operation returns the same user and token.
 
-    If the new account is verified, it replaces an unverified account with the same address, and the answer names that
-    account's id, but not when it is repeated. The new account gets a new id, so that it inherits nothing from the
-    replaced one. `on_opened` is called in the transaction. Raises EMAIL_TAKEN if another account keeps the address.
+    A verified account replaces an unverified one with the same address. It gets an id of its own, so that it inherits
+    nothing. The first answer names the id of the replaced account, a repeated answer does not. `on_opened` is called in
+    the transaction. Raises EMAIL_TAKEN if an account has the address that is not replaced.
     """
     profile = {
         "email": fields.email(request.email),

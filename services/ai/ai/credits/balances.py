@@ -129,7 +129,7 @@ def balance(connection: Connection, settings: CreditSettings, caller: Caller) ->
 
 
 def grant(connection: Connection, caller: Caller, request: GrantCredits) -> None:
-    """Gives an account bought or referral credits, for the operator, once per `caller.operation_id`.
+    """Adds credits of the kind "bought" or "referral" to an account, for the operator, once per `caller.operation_id`.
 
     Raises ApiError MISSING_SCOPE for any caller but the operator, VALIDATION_ERROR for an invalid field, and
     MISSING_FIELD if there is no operation id.

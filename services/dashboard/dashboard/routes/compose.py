@@ -55,8 +55,8 @@ class Result:
 class UnreadFile:
     """A file of a draft that was not read from the library.
 
-    Either it cannot be read now: the draft keeps it, but shows no picture. Or the draft copies a post that describes
-    it.
+    Either it cannot be read now: the draft keeps it, but shows no picture. Or the draft is a copy of a post, and the
+    post's own data tell enough about the file.
     """
 
     media_id: str

@@ -20,7 +20,8 @@ _REST_SECONDS = 300.0
 
 
 def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> PlatformRefusal:
-    """Stores what a platform's refusal says about the page: that it has expired, or for how long it takes no calls.
+    """Stores what a platform's refusal says about the page: that its credentials have expired, or for how long
+    it takes no calls.
 
     Returns the refusal as the caller should treat it: an expired token that can be renewed is a temporary failure.
     """

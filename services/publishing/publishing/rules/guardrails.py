@@ -95,7 +95,7 @@ def judge(
 
 @dataclass(slots=True)
 class Plan:
-    """The decision about the due posts of one page, as post ids."""
+    """Which due posts of one page are sent now, put off (id → until when) or missed, as post ids."""
 
     send: list[str] = field(default_factory=list)
     put_off: dict[str, datetime] = field(default_factory=dict)

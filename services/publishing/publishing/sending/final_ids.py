@@ -70,5 +70,8 @@ def run(app: AppContext, page: PageRow, awaited: AwaitedId) -> None:
 
 
 def wait_before_look(awaited_seconds: float) -> float:
-    """Returns the seconds until the next look-up of a final id that has been awaited for `awaited_seconds`."""
+    """Returns the seconds until the platform is asked again for the id of a published post.
+
+    `awaited_seconds`: how long the post has been without one, or with a provisional one.
+    """
     return min(max(_SHORTEST_SECONDS, awaited_seconds), _LONGEST_SECONDS)

@@ -145,8 +145,9 @@ class EndpointQueue:
         """Updates the queue after an outcome was recorded: response time, successes, whether the subscription is
         active.
 
-        If the outcome disabled the subscription, drops the deliveries whose attempt has not begun and returns those of
-        them that were charged and waited for an attempt; otherwise returns an empty list.
+        If the outcome disabled the subscription, drops the deliveries whose attempt has not begun. Returns those of
+        them for which the account's quota was already charged, which a later attempt must not charge again; otherwise
+        an empty list.
         """
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.answered_at - outcome.began_at
@@ -165,7 +166,7 @@ class EndpointQueue:
         """Drops the deliveries whose attempt has not begun, because the subscription has changed or another process may
         hold the queue.
 
-        Returns those of them that were charged and waited for an attempt.
+        Returns those of them for which the account's quota was already charged.
         """
         self.generation += 1
         dropped = list(self.ready)

@@ -99,8 +99,9 @@ class Graph:
         return answer
 
     def finish(self, account: Account, node: str, edge: str, **params: Any) -> None:
-        """Makes something staged visible with one POST, which is sent only once. Raises OutcomeUnknown if no usable
-        answer comes."""
+        """Publishes an object that was prepared before with one POST, which is sent only once. Raises OutcomeUnknown if
+        no usable answer comes.
+        """
         if self._call("POST", account, node, edge, data=params, visible=True).get("success") is not True:
             raise OutcomeUnknown("the platform does not say that it worked")
 
@@ -109,7 +110,9 @@ class Graph:
         self._call("DELETE", account, node, "")
 
     def delete(self, account: Account, node: str) -> None:
-        """Tries to delete something staged. Ignores a refusal, because a staged object that stays is harmless."""
+        """Tries to delete an object that is not published yet, such as a photo. Ignores a refusal: nobody sees what
+        stays.
+        """
         with suppress(PlatformRefusal):
             self.remove(account, node)
 

@@ -21,8 +21,10 @@ class PostingApi:
     def ask(
         self, account: Account, path: str, body: Answer | None = None, *, visible: bool = False
     ) -> Answer:
-        """Sends a POST, or a GET if there is no body, and returns the answer's `data`. A `visible` call may raise
-        OutcomeUnknown."""
+        """Sends a POST, or a GET if there is no body, and returns the answer's `data`.
+
+        `visible`: the call may make a post public. Without a usable answer it then raises OutcomeUnknown.
+        """
         headers, method, sent = bearer(account), "GET", None
         if body is not None:
             headers["Content-Type"] = "application/json; charset=UTF-8"
