@@ -33,12 +33,13 @@ def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_page
     settings = {"BACKUP_KEY": "the-first-key", "BACKUP_HOUR": "0"}
     profiles = values_of(stack.settings)["COMPOSE_PROFILES"]
     stack.set({"COMPOSE_PROFILES": f"{profiles},backup"} | settings)
-    stack.up("backup")
+    stack.compose("up", "--detach", "backup")  # not `--wait`: its first health check comes after a minute
     today = f"{datetime.now(UTC):%F}"
     wait_until(lambda: today in backup(stack, "list"), "no backup was made", 120)
     assert f"rehearsed: {today}" in backup(stack, "rehearse")
 
     stack.down()
+    stack.set({"COMPOSE_PROFILES": profiles})
     stack.up("postgres", "storage")
     stack.compose("run", "--rm", "databases")
     backup(stack, "fetch", today)
@@ -55,8 +56,9 @@ def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_page
     kept = stack.run / "backup" / "encrypted"
     kept.rename(kept.with_name("of-the-first-key"))
     stack.set({"BACKUP_KEY": "the-second-key"})
-    stack.up("backup")
+    stack.compose("up", "--detach", "backup")
     assert f"backed up: {today}" in backup(stack, "now")
     assert f"rehearsed: {today}" in backup(stack, "rehearse")
     of_the_first = ("run", "--rm", "-T", "-e", "BACKUP_KEY=the-first-key", "backup", "rehearse")
     assert stack.compose(*of_the_first, check=False).returncode != 0
+    stack.compose("rm", "--force", "--stop", "backup")
