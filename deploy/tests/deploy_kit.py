@@ -72,16 +72,18 @@ class Running:
         self.url = f"http://127.0.0.1:{port}"
         at = {"HOST": "127.0.0.1", "PORT": str(port), "HEALTH_HOST": "127.0.0.1", "HEALTH_PORT": str(port)}
         self.argv = [environment.python, "-m", *start]
+        #: Where it runs: with `-m`, Python looks for modules there first, so it must hold none.
+        self.folder = environment.python.parent
         self.env = {"PATH": "/usr/bin:/bin", "PYTHONDONTWRITEBYTECODE": "1", **at, **env}
         self.process: subprocess.Popen[bytes] | None = None
 
     def migrate(self, name: str) -> None:
         argv = [self.argv[0], "-m", "chassis.migrate", name]
-        done = subprocess.run(argv, env=self.env, cwd="/tmp", capture_output=True, text=True, timeout=60)
+        done = subprocess.run(argv, env=self.env, cwd=self.folder, capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
 
     def start(self) -> None:
-        self.process = subprocess.Popen(self.argv, env=self.env, cwd="/tmp")
+        self.process = subprocess.Popen(self.argv, env=self.env, cwd=self.folder)
 
     def wait_healthy(self, path: str = "/healthz") -> None:
         end = time.monotonic() + START_SECONDS
