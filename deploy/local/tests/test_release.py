@@ -22,6 +22,9 @@ def checkout(tmp_path: Path) -> Path:
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
+    changelog = tmp_path / "CHANGELOG.md"
+    entries = f"{release.UNRELEASED}{release.UPGRADE}{release.DOWNTIME}none.\n"  # right after a release there are none
+    changelog.write_text(changelog.read_text().replace(release.UNRELEASED, entries, 1))
     return tmp_path
 
 
