@@ -20,12 +20,12 @@ COST_OF: Mapping[str, int] = {cost.action: cost.credits for cost in COSTS}
 #: Spec "AI credits" 3: refills of 500 to 5,000. Steps of 500, our choice: an operator sets one price, for each step.
 REFILL_UNIT = 500
 REFILL_AMOUNTS = tuple(range(REFILL_UNIT, 5_000 + 1, REFILL_UNIT))
-#: Spec "AI credits" 3. Our choice: a day is a UTC day, as all counters have, and a try that is not
-#: paid counts too, so that a card that is refused is not asked again and again.
+#: Spec "AI credits" 3. Our choice: days are UTC days, as for all counters, and a refused payment counts too, so that a
+#: card is not charged again and again.
 REFILLS_PER_DAY = 5
 REFILL_GAP_SECONDS = 600
-#: Pack sizes: decisions "Packs". Prices in US dollars: our choice, an example with cheaper credits in larger
-#: packs; the setting PACK_PRICES_USD replaces it.
+#: Pack sizes: decisions "Packs". Prices in US dollars, our choice: credits are cheaper in larger packs. The
+#: setting PACK_PRICES_USD replaces them.
 PACK_PRICES_USD: Mapping[int, float] = {500: 9.0, 1_500: 25.0, 5_000: 79.0, 15_000: 199.0}
 
 

@@ -66,7 +66,7 @@ function fill(form) {
   const changed = named(form).filter(({ field, name, isBox }) => {
     const value = kept.values[name];
     if (value === undefined || value === (isBox ? field.checked : field.value)) return false;
-    if (field.options && ![...field.options].some((it) => it.value === value)) return false; // it is no choice any more
+    if (field.options && ![...field.options].some((it) => it.value === value)) return false; // it can no longer be chosen
     if (isBox) field.checked = value;
     else field.value = value;
     return true;
