@@ -115,6 +115,20 @@ rehearse() {
   echo "rehearsed: $name"
 }
 
+# Alertmanager mails it. The alert ends if it is not raised again after the next try.
+alert() {
+  url=${ALERTMANAGER_URL:-http://alertmanager:9093}
+  ends=$(date -u -d "@$(($(date +%s) + 1500))" +%FT%TZ)
+  wget -q -T 10 -O /dev/null --header 'Content-Type: application/json' --post-data "[{
+    \"labels\": {\"alertname\": \"BackupFails\", \"severity\": \"ticket\"},
+    \"annotations\": {
+      \"summary\": \"The daily backup failed. It is tried again every ten minutes\",
+      \"runbook_url\": \"docs/observability.md#backupfails\"
+    },
+    \"endsAt\": \"$ends\"
+  }]" "$url/api/v2/alerts" || echo "nobody is told: no Alertmanager at $url" >&2
+}
+
 case ${1:-} in
 now) back_up ;;
 list) whole ;;
@@ -133,6 +147,7 @@ restore-files) rclone copy --size-only kept:files "files:$S3_BUCKET" ;;
         echo "$today" >"$work/last"
       else
         echo "the backup failed: next try in ten minutes" >&2
+        alert
       fi
     fi
     sleep 600 &

@@ -1,5 +1,5 @@
 """deploy/observability/alertmanager.yaml, checked by amtool: it is valid, and each of our alerts reaches the right
-receiver. A real Alertmanager mails them as on Docker Compose.
+receiver. A real Alertmanager mails them as on Docker Compose, those of Prometheus and those of the daily backup.
 """
 
 import json
@@ -8,10 +8,11 @@ import queue
 import re
 import signal
 import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from email import message_from_bytes, policy
 from email.message import EmailMessage
 from pathlib import Path
@@ -30,6 +31,7 @@ from local.testing.programs import program_or_skip
 
 SETTINGS = FOLDER / "alertmanager.yaml"
 SCRIPT = ROOT / "deploy" / "compose" / "alerts-by-mail.sh"
+BACKUP = ROOT / "deploy" / "backup" / "backup.sh"
 #: Where Debian's Alertmanager looks for the templates of its mails.
 SHARE = Path("/usr/share/prometheus")
 RECEIVERS = {"page": "pager", "ticket": "tickets"}
@@ -178,7 +180,9 @@ def send(api: str, alert: dict[str, Any]) -> None:
         assert answer.status == 200
 
 
-def test_a_real_alertmanager_mails_that_an_alert_fires_and_that_it_ended(tmp_path: Path) -> None:
+@pytest.fixture
+def mailing(tmp_path: Path) -> Iterator[tuple[str, Mailbox]]:
+    """Yields the URL of the API of an Alertmanager, and where its mails arrive."""
     program = program_or_skip("prometheus-alertmanager", "prometheus-alertmanager")
     if os.geteuid() != 0 and not SHARE.exists():
         pytest.skip("only root can put the unpacked package's templates where Alertmanager looks for them")
@@ -191,20 +195,75 @@ def test_a_real_alertmanager_mails_that_an_alert_fires_and_that_it_ended(tmp_pat
         "SMTP_SECURITY": "none",
         "ALERTS_TO": "ops@bakery.test",
     }
+    try:
+        with alertmanager(program, tmp_path, MAIL_FROM="alerts@bakery.test", **told) as api:
+            yield api, mailbox
+    finally:
+        server.stop()
+
+
+def test_a_real_alertmanager_mails_that_an_alert_fires_and_that_it_ended(
+    mailing: tuple[str, Mailbox],
+) -> None:
+    api, mailbox = mailing
     alert = {
         "labels": {"alertname": "ServiceIsAway", "severity": "page", "service": "quota"},
         "annotations": {"summary": "quota does not answer"},
     }
-    try:
-        with alertmanager(program, tmp_path, MAIL_FROM="alerts@bakery.test", **told) as api:
-            send(api, alert)
-            recipients, fires = mailbox.mails.get(timeout=30)
-            assert recipients == ["ops@bakery.test"]
-            assert fires["From"] == "alerts@bakery.test"
-            assert re.match(r"\[FIRING:1\] ServiceIsAway", fires["Subject"])
-            assert "quota does not answer" in fires.as_string()
-            send(api, alert | {"endsAt": datetime.now(UTC).isoformat()})
-            _, ended = mailbox.mails.get(timeout=30)
-            assert "[RESOLVED] ServiceIsAway" in ended["Subject"]
-    finally:
-        server.stop()
+    send(api, alert)
+    recipients, fires = mailbox.mails.get(timeout=30)
+    assert recipients == ["ops@bakery.test"]
+    assert fires["From"] == "alerts@bakery.test"
+    assert re.match(r"\[FIRING:1\] ServiceIsAway", fires["Subject"])
+    assert "quota does not answer" in fires.as_string()
+    send(api, alert | {"endsAt": datetime.now(UTC).isoformat()})
+    _, ended = mailbox.mails.get(timeout=30)
+    assert "[RESOLVED] ServiceIsAway" in ended["Subject"]
+
+
+@contextmanager
+def backups(folder: Path, **told: str) -> Iterator["subprocess.Popen[str]"]:
+    """Runs the daily backup with databases that do not exist, so that every backup fails."""
+    (folder / "work").mkdir()
+    services = ("ACCOUNTS", "PUBLISHING", "AI", "QUOTA", "MEDIA", "WEBHOOKS", "GATEWAY")
+    env = {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "WORK": str(folder / "work"),
+        "FOLDER": str(folder),
+        "BACKUP_HOUR": "0",
+        "BACKUP_KEY": "a key of the operator's",
+        "S3_URL": "http://127.0.0.1:1",
+        "S3_ACCESS_KEY": "media",
+        "S3_SECRET_KEY": "secret",
+        "S3_BUCKET": "media",
+        **{f"DATABASE_URL_{it}": "postgresql://nobody@127.0.0.1:1/none" for it in services},
+        **told,
+    }
+    with subprocess.Popen([BACKUP], env=env, stderr=subprocess.PIPE, text=True) as process:
+        yield process
+        process.terminate()
+
+
+def test_a_daily_backup_that_fails_is_mailed_and_ends_unless_it_fails_again(
+    mailing: tuple[str, Mailbox], tmp_path: Path
+) -> None:
+    api, mailbox = mailing
+    with backups(tmp_path, ALERTMANAGER_URL=api.removesuffix("/api/v2")):
+        _, fires = mailbox.mails.get(timeout=60)
+    assert re.match(r"\[FIRING:1\] BackupFails", fires["Subject"])
+    assert "docs/observability.md#backupfails" in fires.as_string()
+    with urllib.request.urlopen(f"{api}/alerts", timeout=10) as answer:
+        [alert] = json.load(answer)
+    # The next try is ten minutes later.
+    left = datetime.fromisoformat(alert["endsAt"]) - datetime.now(UTC)
+    assert timedelta(minutes=11) < left <= timedelta(minutes=25)
+
+
+def test_where_no_alertmanager_is_a_failed_backup_is_logged_and_tried_again(tmp_path: Path) -> None:
+    with backups(tmp_path, ALERTMANAGER_URL="http://127.0.0.1:1") as process:
+        assert process.stderr is not None
+        said = next(line for line in process.stderr if line.startswith("the backup failed"))
+        assert said == "the backup failed: next try in ten minutes\n"
+        assert next(process.stderr) == "nobody is told: no Alertmanager at http://127.0.0.1:1\n"
+        assert process.poll() is None
+    assert process.returncode == 0

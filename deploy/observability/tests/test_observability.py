@@ -23,6 +23,8 @@ from local.testing.prometheus_names import prometheus_names
 
 PAGE = ROOT / "docs" / "observability.md"
 OPERATIONS = ROOT / "docs" / "operations.md"
+#: It raises an alert itself.
+BACKUP = ROOT / "deploy" / "backup" / "backup.sh"
 KINDS = {metrics.Gauge: "gauge", metrics.Counter: "sum", metrics.Histogram: "histogram"}
 
 
@@ -92,7 +94,8 @@ def test_each_alert_says_what_is_wrong_and_has_its_entry_on_the_page() -> None:
     alerts = [rule for rule in rules() if "alert" in rule]
     page = PAGE.read_text(encoding="utf-8")
     entries = set(re.findall(r"^### (\w+)$", page, re.MULTILINE))
-    assert {alert["alert"] for alert in alerts} == entries
+    [of_backups] = re.findall(r'"alertname\\": \\"(\w+)', BACKUP.read_text(encoding="utf-8"))
+    assert {*(alert["alert"] for alert in alerts), of_backups} == entries
     for alert in alerts:
         assert alert["labels"]["severity"] in ("page", "ticket"), alert
         assert alert["annotations"]["summary"], alert
