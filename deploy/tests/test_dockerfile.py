@@ -76,3 +76,7 @@ def test_what_the_dockerfile_copies_is_let_in_and_nothing_that_is_secret() -> No
     for path in copied:
         assert any(path.startswith(allowed) for allowed in let_in), path
         assert (ROOT / path).exists()
+
+
+def test_caches_of_tools_are_not_let_in_because_they_would_build_every_image_anew() -> None:
+    assert "**/.*" in (ROOT / ".dockerignore").read_text().splitlines()
