@@ -24,6 +24,8 @@ from local.processes.table import NotReady
 from local.testing.runs import NO_ENGINE
 
 IS_CORE = os.environ["CONTAINERS"] == "core"
+#: Of `core`, the tests beside which the parent release's images are built.
+BESIDE_BUILDS = ("test_backup_and_restore.py", "test_large_files.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,14 +34,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measures the idle stack of `compact` after its other tests: the other images are built meanwhile."""
+    """Measures the idle stack of `compact` after its other tests, because images are built meanwhile, and that of `core`
+    after those that are run beside builds.
+    """
 
-    def is_last(item: pytest.Item) -> bool:
-        return item.path.name == "test_idle.py"
+    def place(item: pytest.Item) -> int:
+        if item.path.name == "test_idle.py":
+            return 1
+        return 0 if stack_of(item) == "compact" or item.path.name in BESIDE_BUILDS else 2
 
-    of_compact = [item for item in items if stack_of(item) == "compact"]
-    of_compact.sort(key=is_last)
-    items[:] = [of_compact.pop(0) if stack_of(item) == "compact" else item for item in items]
+    for profile in ("compact", "core"):
+        numbers = [number for number, item in enumerate(items) if stack_of(item) == profile]
+        in_order = sorted((items[number] for number in numbers), key=place)
+        for number, item in zip(numbers, in_order, strict=True):
+            items[number] = item
 
 
 def stack_of(item: pytest.Item) -> str | None:
@@ -70,18 +78,13 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def builds(engine: Engine, request: pytest.FixtureRequest) -> Iterator[Builds]:
-    """Starts building the images that the selected tests need: first the demo's, then those of `core`, then the parent
-    release's.
-    """
+    """Starts building the images that the selected tests need: first the demo's, then those of `core`."""
     images.make_python(engine)
     builds = Builds()
-    items = request.session.items
-    needed = {stack_of(item) for item in items}
+    needed = {stack_of(item) for item in request.session.items}
     for profile in ("compact", "core"):
         if profile in needed:
             builds.begin(profile, lambda profile=profile: Composed(engine, engine.folder / profile, profile))
-    if "core" in needed and any(item.path.name == "test_upgrade.py" for item in items):
-        builds.begin(PARENT, lambda: parent_release(engine))
     yield builds
     builds.close()
 
@@ -93,11 +96,14 @@ def servers(engine: Engine, builds: Builds) -> None:
 
 
 @pytest.fixture(scope="session", params=["compact"] if IS_CORE else ["compact", "core"])
-def stack(builds: Builds, servers: None, request: pytest.FixtureRequest) -> Composed:
+def stack(engine: Engine, builds: Builds, servers: None, request: pytest.FixtureRequest) -> Composed:
     """One stack after another. Each is removed when the next one starts, and the last one is removed with the
-    engine.
+    engine. The images of the parent release are built from the start of `core` on.
     """
     stack = builds.wait(request.param)
+    is_upgraded = any(item.path.name == "test_upgrade.py" for item in request.session.items)
+    if stack.profile == "core" and is_upgraded:
+        builds.begin(PARENT, lambda: parent_release(engine))
     stack.start(lambda _: None)
     tell(f"{request.param} is healthy and has its demo account")
     return stack
