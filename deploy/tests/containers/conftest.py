@@ -34,8 +34,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measures the idle stack of `compact` after its other tests, because images are built meanwhile, and that of `core`
-    after those that are run beside builds.
+    """Measures each idle stack while no image is built: that of `compact` after its other tests, that of `core` after
+    the tests that run beside builds.
     """
 
     def place(item: pytest.Item) -> int:

@@ -9,10 +9,12 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
+from urllib.parse import urlsplit
 
 import pika
 import requests
@@ -220,18 +222,21 @@ class Traffic:
         were dropped.
 
         The requests come from an address that the token does not allow, so they are logged and use no quota. One
-        connection leads them all to the same process of the gateway.
+        connection leads them all to the same process of the gateway. The library `requests` would take half the time.
         """
         create = ("token", "create", "--user", self.env["DEMO_USER_ID"], "--scopes", "read:account")
         token = self.stack.ctl(*create, "--name", "elsewhere", "--ip", ELSEWHERE)["api_token"]
-        with self._without_database("gateway"), requests.Session() as session:
-            session.headers["Authorization"] = f"Bearer {token}"
+        api = urlsplit(self.stack.api)
+        connection = HTTPConnection(api.netloc, timeout=CALL_SECONDS)
+        with self._without_database("gateway"), closing(connection):
             end = time.monotonic() + OVERFLOW_SECONDS
             while not is_seen():
                 assert time.monotonic() < end, "no line of the request log was dropped"
                 for _ in range(500):
-                    answer = session.get(f"{self.stack.api}/me", timeout=CALL_SECONDS)
-                    assert answer.status_code == 403, answer.text
+                    connection.request("GET", f"{api.path}/me", headers={"Authorization": f"Bearer {token}"})
+                    answer = connection.getresponse()
+                    text = answer.read()
+                    assert answer.status == 403, text
 
     @contextmanager
     def without(self, service: str) -> Iterator[None]:
