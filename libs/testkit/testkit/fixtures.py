@@ -312,9 +312,7 @@ def recording() -> "Iterator[Collector]":
 
 @pytest.fixture
 def seeds() -> range:
-    """Returns the seeds in INTERLEAVING_SEED (`7`, or `7:12` for 7 to 11), else 100 of them, or 2,000 with
-    FULL_SIZE=1.
-    """
+    """Returns the seeds in INTERLEAVING_SEED (`7`, or `7:12` for 7 to 11), else 0 to 99 (FULL_SIZE=1: 0 to 1999)."""
     only = os.environ.get("INTERLEAVING_SEED")
     if only:
         first, _, end = only.partition(":")
@@ -371,8 +369,7 @@ def own_bucket() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def certificate_for(tmp_path: Path) -> Callable[[str], Path]:
-    """Returns a function: `certificate_for("localhost")` → path of a PEM file with key and certificate (self-signed).
-    """
+    """Returns a function: `certificate_for("localhost")` → PEM file with a key and a self-signed certificate."""
     return lambda name: certificate_of(tmp_path, name)
 
 
