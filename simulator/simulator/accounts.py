@@ -103,7 +103,7 @@ class Accounts:
         return grant in self._revoked
 
     def facts(self, token: str) -> dict[str, Any]:
-        """Returns the `facts` that were given to `token` for this token; an empty dict for a forged token."""
+        """Returns the facts in a token (see `token`); an empty dict for a forged token."""
         found = self._read(token)
         return found[1] if found is not None else {}
 

@@ -1,4 +1,4 @@
-"""Planned faults: decides which call to which platform fails next. Each platform's module words its errors."""
+"""Faults that tests plan: decides which call to which platform fails next. Each platform's module words its errors."""
 
 import itertools
 import threading

@@ -25,7 +25,8 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """One platform or provider of local-stack.md, "Simulator control"."""
+    """A simulated platform or provider (local-stack.md, "Simulator control"): its code, ids, routes, app and settings.
+    """
 
     code: str
     name: str

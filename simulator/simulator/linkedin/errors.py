@@ -99,7 +99,9 @@ def unauthorized(code: str) -> LinkedInError:
 
 
 def refusal(mode: str, operation: str) -> LinkedInError:
-    """Returns the error for a planned fault of this mode (one of `faults.REFUSALS`)."""
+    """Returns the error with which LinkedIn answers a call for which a test has planned a fault of this mode (one of
+    `faults.REFUSALS`).
+    """
     if mode == "expired":
         return unauthorized("EXPIRED_ACCESS_TOKEN")
     if mode == "server_error":

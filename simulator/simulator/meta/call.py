@@ -95,7 +95,9 @@ Handler = Callable[[Call, Node], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """How calls with one method on one edge of one kind of node are handled."""
+    """The handler for calls with a certain method, on a certain edge of a kind of node. The Graph API calls a path
+    below an object, such as `feed` in /{page}/feed, an edge.
+    """
 
     #: The operation for planned faults (local-stack.md, "Simulator control"); None: no fault affects the call.
     operation: str | Callable[[Call], str | None] | None

@@ -225,14 +225,16 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
 
 
 def _whole_or_piece(call: Call) -> str:
-    """Returns the operation for planned faults: `upload` for the phases start and transfer of an upload in pieces,
-    otherwise `publish`.
+    """Returns the operation under which a test can plan a fault for this call: `upload` for the phases start and
+    transfer of an upload in pieces, otherwise `publish`.
     """
     return "upload" if call.text("upload_phase") in ("start", "transfer") else "publish"
 
 
 def _visible_or_staged(call: Call) -> str:
-    """Returns the operation for planned faults: `upload` with `published=false`, otherwise `publish`."""
+    """Returns the operation under which a test can plan a fault for this call: `upload` with `published=false`,
+    otherwise `publish`.
+    """
     return "publish" if call.flag("published", True) else "upload"
 
 

@@ -37,7 +37,9 @@ def post(call: Call, node: Node) -> dict[str, Any]:
 
 
 def operation_of_read(call: Call) -> str:
-    """Returns the operation for planned faults: `engagement` if the call asks for counts, otherwise `status`."""
+    """Returns the operation under which a test can plan a fault for this read: `engagement` if it asks for counts,
+    otherwise `status`.
+    """
     wanted = {field.name for field in call.fields("id")}
     counts = {"reactions", "likes", "comments", "shares", "like_count", "comments_count"}
     return "engagement" if wanted & counts else "status"

@@ -50,8 +50,7 @@ class Asked:
 
     @property
     def operation(self) -> str:
-        """The operation in planned faults and in GET /_sim/ai: `edit` for a request with pictures, otherwise `image`.
-        """
+        """`edit` for a request with pictures, otherwise `image`. Tests plan faults and count works under this name."""
         return "edit" if self.pictures else "image"
 
 
