@@ -121,7 +121,7 @@ def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
     while left > 0:
         try:
             data = read(min(_READ_BYTES, left))
-        except Exception:  # the client has gone; each server raises another error
+        except Exception:  # noqa: BLE001 - the client has gone; each server raises another error
             data = b""
         if not data:
             break
