@@ -185,8 +185,7 @@ def _sink() -> Iterator[str]:
 
 @contextmanager
 def _up(path: Path, collector: str) -> Iterator[Stack]:
-    """Runs another stack during the block, with default settings. With `collector`, it exports traces to this address.
-    """
+    """Runs another stack during the block, with default settings. With `collector`, it exports traces to that URL."""
     local = LocalStack(path, usual_ports=False)
     given = {
         name: os.environ.pop(name) for name in list(os.environ) if name.startswith(("AMQP_", "DATABASE_URL_"))

@@ -1,5 +1,4 @@
-"""The measured operations of the service publishing: lists, schedules, links, claims of due posts, and reconciliation.
-"""
+"""The measured operations of the service publishing: lists, schedules, links, claims of due posts, reconciliation."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

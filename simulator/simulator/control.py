@@ -167,8 +167,7 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
 
     @control.post("/metrics")
     def set_metrics() -> Response:
-        """Takes {platform, post_id} and new counts of this post (likes, comments, shares). Later comments add to them.
-        """
+        """Takes {platform, post_id} and new counts of this post (likes, comments, shares). New comments add to them."""
         body = _body()
         post = _post(sim, body)
         post.likes = _number(body, "likes", int, post.likes)

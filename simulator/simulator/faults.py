@@ -50,7 +50,8 @@ class Fault:
 
 
 class Planned(str):
-    """The fault that a call gets: its mode as a string, with a delay in seconds. The mode `late` only delays the call.
+    """The fault that a call gets: its mode as a string, with a delay in seconds. Mode `late`: the call is only
+    delayed.
     """
 
     __slots__ = ("bytes_per_second", "seconds")

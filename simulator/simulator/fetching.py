@@ -34,8 +34,7 @@ class Fetched:
 
 
 class Fetcher:
-    """Fetches media URLs. A host in `Settings.host_map` is reached at the address given there, always over plain HTTP.
-    """
+    """Fetches media URLs. A host in `Settings.host_map` is reached at the address given there, over plain HTTP."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

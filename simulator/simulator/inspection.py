@@ -1,5 +1,4 @@
-"""Reads format, size and duration of a media file. Each platform's module decides which of them the platform accepts.
-"""
+"""Reads format, size and duration of a media file. Each platform's module decides which files the platform accepts."""
 
 import struct
 import warnings

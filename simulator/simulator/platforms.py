@@ -25,8 +25,7 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A simulated platform or provider (local-stack.md, "Simulator control"): its code, ids, routes, app and settings.
-    """
+    """A simulated platform or provider (local-stack.md, "Simulator control"): its code, ids, routes, app, settings."""
 
     code: str
     name: str

@@ -29,8 +29,7 @@ class Medium:
 
 @dataclass(slots=True)
 class Comment:
-    """A comment, or a reply if it has a `parent_id`. `author_id` is the id of the page's own account or of a visitor.
-    """
+    """A comment, or a reply if it has a `parent_id`. `author_id` is the id of the page's account or of a visitor."""
 
     comment_id: str
     post_id: str

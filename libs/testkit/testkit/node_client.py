@@ -85,7 +85,6 @@ def packed(folder: Path) -> Path:
 
 
 def install_package(package: Path, into: Path) -> None:
-    """Installs the package file into the folder `into`. npm asks no registry, because the package has no dependencies.
-    """
+    """Installs the package file into the folder `into`. npm asks no registry: the package has no dependencies."""
     (into / "package.json").write_text('{"private": true, "type": "module"}')
     run_node(into, NPM, "install", "--offline", "--no-audit", "--no-fund", package)

@@ -134,8 +134,7 @@ def make_picture(asked: Asked, model: str) -> tuple[dict[str, Any], int]:
 
 
 def write_caption(asked: Asked, model: str) -> tuple[dict[str, Any], int]:
-    """Returns the response and the size of its caption in bytes. Raises GeminiError if the request asks for a picture.
-    """
+    """Returns the response and the size of its caption in bytes. Raises GeminiError if a picture is requested."""
     if "IMAGE" in asked.modalities():
         raise invalid("Model does not support the requested response modalities: image,text")
     made = captions.write(asked.system, asked.prompt, number(asked.config, "maxOutputTokens"))

@@ -1,5 +1,4 @@
-"""Handlers of writes to Facebook Pages (docs/platforms.md, section 2). The handlers of reads are in facebook_views.py.
-"""
+"""Handlers of writes to Facebook Pages (docs/platforms.md, section 2). Those of reads are in facebook_views.py."""
 
 import json
 from dataclasses import dataclass, replace

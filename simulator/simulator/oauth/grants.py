@@ -133,8 +133,7 @@ class Grants:
         return grant
 
     def access_token(self, account: Account, grant: str, seconds: int, **facts: Any) -> str:
-        """Returns a new access token that expires after `seconds`. `facts` are further values that the token contains.
-        """
+        """Returns a new access token that expires after `seconds`. `facts` are further values for the token."""
         now = self._clock.now().timestamp()
         prefix = PLATFORMS["FB"].token_prefix if account.platform not in PLATFORMS else None
         return self._accounts.token(

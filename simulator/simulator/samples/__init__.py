@@ -1,2 +1,1 @@
-"""Sample photos and films, made when they are requested, and a few broken files. No binary file is in the repository.
-"""
+"""Sample photos and films, made when they are requested, and a few broken files. The repository has no binary file."""

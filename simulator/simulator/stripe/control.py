@@ -48,8 +48,7 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/events")
     def send_event() -> tuple[Response, int]:
-        """Takes {type, object, id?} and sends a signed event. With `id`, a test can send two events with the same id.
-        """
+        """Takes {type, object, id?} and sends a signed event. With `id`, a test can send the same id twice."""
         body = _body()
         if not isinstance(body.get("type"), str) or not isinstance(body.get("object"), dict):
             return jsonify(error="type has to be text, object an object"), 400

@@ -1,5 +1,4 @@
-"""The routes of the simulated Stripe API. Each call passes the checks of API key, idempotency key and planned faults.
-"""
+"""The routes of the simulated Stripe API. Each call passes checks of API key, idempotency key and planned faults."""
 
 import json
 import secrets

@@ -1,5 +1,4 @@
-"""Simulates TikTok's API v2: its routes, tokens, rate limits and faults. Uploads and their processing are in posts.py.
-"""
+"""Simulates TikTok's API v2: its routes, tokens, rate limits and faults. Uploads and processing are in posts.py."""
 
 import json
 import threading
@@ -45,8 +44,7 @@ class Gate:
         self._count(account, name, 60, per_minute, "rate_limit_exceeded")
 
     def post(self, account: Account) -> None:
-        """Counts a post. Raises TikTokError spam_risk_too_many_posts if the account has used up its posts of the day.
-        """
+        """Counts a post. Raises TikTokError spam_risk_too_many_posts if the account has used up its posts of a day."""
         allowed = self._sim.settings.tiktok_posts
         self._count(account, "posts", 86_400, allowed, "spam_risk_too_many_posts")
 

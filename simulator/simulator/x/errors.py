@@ -42,8 +42,7 @@ def invalid(parameter: str, value: Any, message: str) -> XError:
 
 
 def forbidden(detail: str) -> XError:
-    """Returns the error for a call that X does not permit. `detail` is the only reason that X gives; there is no code.
-    """
+    """Returns the error for a call that X does not permit. `detail` is the only reason that X gives; it has no code."""
     return XError(403, "Forbidden", detail)
 
 

@@ -1,5 +1,4 @@
-"""Files uploaded to X, in one call or in segments. They are processed for a while, and can be used in posts for a day.
-"""
+"""Files uploaded to X, in one call or in segments. They are processed for a while, and valid in posts for a day."""
 
 import mmap
 import tempfile

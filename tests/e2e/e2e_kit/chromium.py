@@ -125,8 +125,7 @@ class Chromium:
         self._ask("POST", f"/element/{self._find(css)}/value", text=text)
 
     def paste(self, css: str, text: str) -> None:
-        """Inserts text into a field at once, as pasting does. Typing would take some milliseconds for each character.
-        """
+        """Inserts text into a field at once, as pasting does. Typing would take milliseconds for each character."""
         self.run(f"document.querySelector({json.dumps(css)}).focus()")
         self._ask("POST", "/goog/cdp/execute", cmd="Input.insertText", params={"text": text})
 

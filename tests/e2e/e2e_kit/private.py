@@ -44,7 +44,7 @@ def own_stack(run: Path) -> Iterator[Stack]:
     """Runs a stack like the shared one during the block. Its logs are kept."""
     slow = "TEST_SLOW" in os.environ
     local = LocalStack(run, durable=False, usual_ports=False, slow=slow, payments=True)
-    with (run.parent / "starting").open("w") as turn:  # two stacks that start at once might choose the same ports
+    with (run.parent / "starting").open("w") as turn:  # otherwise two stacks may choose the same ports
         fcntl.flock(turn, fcntl.LOCK_EX)
         local.up(lambda _: None, owner_pid=os.getpid())
     try:

@@ -99,8 +99,7 @@ class Simulator:
         return done >= set(event_ids)
 
     def works(self, prompt: str) -> list[Json]:
-        """Returns the pictures, videos and captions that the AI providers made from a prompt that contains this text.
-        """
+        """Returns the pictures, videos and captions that the AI providers made from prompts with this text."""
         works: list[Json] = self._get("/_sim/ai")["works"]
         return [work for work in works if prompt in work["prompt"]]
 
@@ -123,8 +122,7 @@ class Simulator:
         return self._get("/_sim/meta/webhooks")
 
     def unsubscribe(self, page: Json) -> None:
-        """Ends Meta's webhook subscription of this page, as if somebody else did; the service publishing is not told.
-        """
+        """Ends Meta's webhook subscription of this page, as if somebody else did, without telling publishing."""
         until(
             lambda: page["account_id"] in self.hooks()["subscribed"],
             TIMEOUT_SECONDS,

@@ -1,4 +1,4 @@
-"""The scheduler of one run. It lets one thread at a time continue to its next stop, and decides where threads are cut.
+"""The scheduler of one run. It lets one thread at a time continue to its next stop, and decides where to cut threads.
 """
 
 import random

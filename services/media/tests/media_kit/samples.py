@@ -1,5 +1,4 @@
-"""Small sample files of the seven accepted types. Some are built byte by byte, so that a test knows all their content.
-"""
+"""Small sample files of the seven accepted types. Some are built byte by byte, so that a test knows all content."""
 
 import io
 import struct

@@ -171,8 +171,7 @@ class Stage:
     def make_due(
         self, page: api.Page, message: str, number: int | None = None, **fields: Any
     ) -> api.ScheduledPost:
-        """Schedules a post and makes it due. The posts of a page are due in the order of these calls, or of `number`.
-        """
+        """Schedules a post and makes it due. A page's posts are due in the order of these calls, or of `number`."""
         number = len(self.posts(page)) if number is None else number
         post = self.world.schedule(page, self.world.in_minutes(11 + 2 * number), message, **fields)
         self.world.run("UPDATE posts SET out_at = clock_now() WHERE id = :id", id=post.id)

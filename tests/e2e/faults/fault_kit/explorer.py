@@ -81,7 +81,7 @@ class Explorer:
         machine = self.machine(schema)
         try:
             while True:
-                with suppress(hypothesis.errors.Flaky):  # the same walk may get other answers; then a new one begins
+                with suppress(hypothesis.errors.Flaky):  # a walk may get other answers: begin a new one
                     run_state_machine_as_test(machine, settings=settings)
         except Enough:
             pass
