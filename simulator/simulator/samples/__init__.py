@@ -1,1 +1,1 @@
-"""Sample photos and films, made when they are requested, and a few broken files. The repository has no binary file."""
+"""Sample photos and films, made when they are requested, and a few broken files. None is a file in the repository."""

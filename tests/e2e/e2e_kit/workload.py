@@ -1,5 +1,4 @@
-"""Load from many accounts: hundreds of posts due at the same time, and clients that repeat a write until it succeeds.
-"""
+"""Load from many accounts: hundreds of posts due at once, and clients that repeat a write until it succeeds."""
 
 import datetime as dt
 import threading

@@ -1,5 +1,4 @@
-"""The scheduler of one run. It lets one thread at a time continue to its next stop, and decides where to cut threads.
-"""
+"""The scheduler of one run. It lets one thread at a time run to its next stop, and chooses where threads are cut."""
 
 import random
 import sys
