@@ -20,7 +20,7 @@ _CALLER = Caller(account_id="usr_bench", user_id="usr_bench", scopes=("*",), req
 
 
 @cache
-def _echo() -> EchoApi:  # made after gunicorn's fork
+def _echo() -> EchoApi:  # created in each worker process, after the fork
     echo: EchoApi = connect(os.environ["AMQP_URL"], signatures("gateway")).service("echo", EchoApi)
     return echo
 

@@ -43,7 +43,7 @@ class Settings:
     stripe_key: str = "local-stripe-key"
     #: URL of Stripe's webhooks (control API: POST /_sim/stripe/webhook), and the secret that signs them.
     stripe_webhook_url: str = ""
-    stripe_webhook_secret: str = "local-webhook-secret"  # noqa: S105 - lets nobody in anywhere else
+    stripe_webhook_secret: str = "local-webhook-secret"  # noqa: S105 - valid in a simulator only
     #: Posts that an Instagram account may publish in 24 hours (platforms.md 3 has 50 and 100; this is the stricter).
     instagram_quota: int = 50
     #: Whether TikTok has audited the app: otherwise posts can only be private. The number of posts that an account may

@@ -19,7 +19,7 @@ _FILM = {
     "FB": (20.0, 120.0), "IG": (20.0, 180.0), "LN": (20.0, 90.0),
     "TT": (30.0, 180.0), "TW": (20.0, 90.0), "YT": (20.0, 150.0),
 }  # fmt: skip
-#: A read. Our choice.
+#: Shortest and longest latency of a read. Our choice.
 _LOOK = (0.1, 0.6)
 #: One write in a hundred takes this long, just below a caller's timeout of 30 s. Our choice.
 _STALL_SECONDS, _STALLS = 25.0, 0.01

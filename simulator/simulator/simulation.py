@@ -35,7 +35,7 @@ class Simulation:
     on_reset: list[Callable[[], None]] = field(default_factory=list)
     #: Name in `DOUBTFUL` → the value that replaces the usual one.
     differences: dict[str, Any] = field(default_factory=dict)
-    #: Callbacks for every new comment.
+    #: Functions that are called for every new comment.
     on_comment: list[Callable[[Post, Comment], None]] = field(default_factory=list)
     #: Account → the fields of its webhook subscription. A reset keeps them, like the accounts.
     subscriptions: dict[str, tuple[str, ...]] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from typing import Any
 
 from flask import Response, g, request
 
-#: Pieces in a second.
+#: Transfers in a second. Our choice.
 _STEPS = 10
 
 

@@ -64,7 +64,7 @@ class World:
     """Stores posts, comments and staged objects (uploaded files and others that are not part of a post yet)."""
 
     def __init__(self) -> None:
-        #: Held during every read-modify-write.
+        #: Held while objects are read and then changed.
         self.lock = threading.RLock()
         # The first number is the present time in microseconds, so that ids are not repeated after a restart.
         self._serial = itertools.count(time.time_ns() // 1000)
