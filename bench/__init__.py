@@ -1,3 +1,3 @@
-"""The benchmarks (`./dev bench`). Results are ratios to a floor: the least that such work costs on this machine,
-measured in the same run.
+"""The benchmarks (`./dev bench`). A result is the ratio to a floor, which is the smallest possible cost of such work
+on this machine, measured in the same run.
 """

@@ -1,5 +1,5 @@
-"""`./dev bench [name]`: runs the benchmarks. Results are ratios to floors that are measured in the same run. A missed
-goal does not fail the run.
+"""`./dev bench [name]`: runs the benchmarks and prints their results, mostly as ratios to floors that are measured in
+the same run. A missed goal does not fail the run.
 
 Names: start, requests, due, upload, webhooks, tracing, dashboard. Without a name runs all of them, and measures the
 stack's memory before and after.

@@ -1,5 +1,5 @@
-"""Measures the dashboard for an account with much data: the time of its pages without the API's calls, their first
-paint in Chromium, and the memory of its process.
+"""Measures the dashboard for an account with much data: the time of a page without the API's calls, its first paint in
+Chromium, and the memory of the dashboard's process.
 
 The account has 50,000 planned posts, 2,000 of them in the next month, and a post with 10,000 comments.
 """
@@ -25,16 +25,16 @@ from local.processes.table import NotReady
 from local.processes.watch import status
 from local.servers import browser
 
-#: Posts of the account in all, and in the next month.
+#: Planned posts of the account, and those of them in the next month.
 POSTS, IN_MONTH = 50_000, 2_000
 COMMENTS = 10_000
 USERS = 20
-#: The screens with much to show.
+#: The screens that show much data.
 _LARGE = ("calendar", "list", "inbox")
-#: Pages that each user opens, in turn.
+#: Number of pages that each user opens.
 _ROUNDS = 6
 _MINUTE_SECONDS = 61.0
-#: Of each screen; the median counts.
+#: Measurements of each screen; their median counts.
 _PAINTS = 5
 _FIRST_PAINT = """
 const done = arguments[arguments.length - 1];
@@ -53,15 +53,15 @@ FROM (SELECT * FROM posts WHERE account_id = '{account}' AND state = 'queued' LI
 
 
 class Person:
-    """A browser without scripts, signed in."""
+    """A signed-in user of the dashboard, with an HTTP client in place of a browser."""
 
     def __init__(self, url: str, session: str) -> None:
         self._url, self._http = url, requests.Session()
         self._http.cookies.update({"posthaste_session": session, "posthaste_form": "k" * 43})
 
     def open(self, path: str) -> tuple[float, float, int, int]:
-        """Opens a page. Returns its time, the part of it that is not spent in calls of the API (both in milliseconds),
-        the number of those calls, and the number of posts or comments that the page shows.
+        """Opens a page. Returns its time and the part of it that is not spent in calls of the API (both in
+        milliseconds), the number of those calls, and the number of posts or comments on the page.
         """
         begun_at = time.perf_counter()
         answer = self._http.get(self._url + path, timeout=60)
@@ -103,7 +103,7 @@ def measure(stack: Stack) -> list[Row]:
             made_of = f"{first[3]} rows, {first[2]} calls, {first[1]:.0f} ms besides them"
             rows.append(Row.limit(f"{name}: complete at one user", first[0], 500, "ms").noting(made_of))
     rows += _paints(url, session, {name: path for name, path in screens.items() if name.startswith(_LARGE)})
-    time.sleep(_MINUTE_SECONDS)  # the account's calls of this minute are used up
+    time.sleep(_MINUTE_SECONDS)  # the account has used up the calls that it may make in this minute
     own = _crowd(url, session, tuple(screens.values()))
     rows.append(
         Row.limit(f"p95 of a page besides its calls, {USERS} users", quantiles(own, n=20)[-1], 50, "ms")
@@ -114,7 +114,9 @@ def measure(stack: Stack) -> list[Row]:
 
 
 def _paints(url: str, session: str, screens: dict[str, str]) -> list[Row]:
-    """Measures each screen from the click to the first text or image, in a browser that has not cached the page."""
+    """Measures the time from the start of a navigation to the first text or image, for each screen in Chromium.
+    Without Chromium returns no rows.
+    """
     try:
         programs = browser.install(print)
     except NotReady as missing:
@@ -139,8 +141,8 @@ def _paints(url: str, session: str, screens: dict[str, str]) -> list[Row]:
 
 
 def _crowd(url: str, session: str, paths: Sequence[str]) -> list[float]:
-    """Lets several users open pages at the same time, each with a pause of a second between two pages. Returns how
-    long each page took without the API's calls.
+    """Lets 20 users open six pages each at the same time, with a pause of a second after each page. Returns the
+    milliseconds of each page without the API's calls.
     """
     start = threading.Barrier(USERS)
 
@@ -165,7 +167,7 @@ def _next_month() -> tuple[datetime, str]:
 
 
 def _fill(stack: Stack, tenant: Tenant, begin: datetime) -> None:
-    """Adds planned posts: 2,000 in the next month, the others in the year after it."""
+    """Adds planned posts to the tenant's account: 2,000 in the next month, the others in the year after it."""
     first = f"timestamptz '{begin.isoformat()}'"
     for low, high, at in (
         (1, IN_MONTH - 25, f"{first} + n * interval '21 minutes'"),
@@ -175,7 +177,7 @@ def _fill(stack: Stack, tenant: Tenant, begin: datetime) -> None:
 
 
 def _discuss(stack: Stack, tenant: Tenant) -> str:
-    """Publishes a post and adds 10,000 comments of visitors to it. Returns the post's id."""
+    """Publishes a post and adds 10,000 visitors' comments to it. Returns the post's id."""
     body = {"page_id": tenant.page_ids[0], "message": "What do you think?"}
     headers = {"Authorization": f"Bearer {tenant.token}"}
     post = requests.post(f"{stack.base_url}/posts/publish", json=body, headers=headers, timeout=60).json()

@@ -1,5 +1,5 @@
-"""Measures how fast 5,000 posts on 500 pages go out that are due in the same second, as a ratio to the rate that the
-simulator itself reaches.
+"""Measures how fast 5,000 due posts on 500 pages are published, as a ratio to the rate at which the simulator alone
+can accept posts.
 """
 
 import json
@@ -35,7 +35,7 @@ def measure(stack: Stack) -> list[Row]:
     texts: dict[str, list[int]] = defaultdict(list)
     for post in sorted(posts, key=lambda post: (post["created_at"], post["id"])):
         page, is_ours, number = post["text"].partition(" number ")
-        if is_ours:  # the measurement of the raw rate may have left a last request
+        if is_ours:  # otherwise a late request of `_simulator_rate`
             texts[page].append(int(number))
     sent = sum(len(numbers) for numbers in texts.values())
     return [
@@ -65,7 +65,7 @@ def _simulator_rate(stack: Stack) -> float:
 
 
 def _schedule(stack: Stack, tenants: list[Tenant], first: datetime) -> None:
-    """Schedules posts through the API, a minute apart on each page."""
+    """Schedules ten posts on each page through the API, a minute apart."""
     session = requests.Session()
     for number in range(_POSTS):
         for tenant in tenants:
@@ -86,7 +86,7 @@ def _schedule(stack: Stack, tenants: list[Tenant], first: datetime) -> None:
 
 
 def _send(stack: Stack, shift_seconds: float) -> float:
-    """Shifts the clock past all due times. Returns the seconds until the last post is published."""
+    """Shifts the clock past all due times. Returns the seconds until the last post is published, at most 300."""
     _shift(stack, shift_seconds)
     began = time.monotonic()
     try:
@@ -101,7 +101,7 @@ def _send(stack: Stack, shift_seconds: float) -> float:
 
 
 def _shift(stack: Stack, seconds: float) -> None:
-    """Shifts every service's clock and the simulator's, as `ctl clock shift` does."""
+    """Shifts the clock of every service and of the simulator, as `ctl clock shift` does."""
     for name, url in stack.env.items():
         if name.startswith("DATABASE_URL_"):
             engine = create_engine(url)

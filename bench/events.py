@@ -1,4 +1,4 @@
-"""Starts the service `bench/source` beside the stack. It creates events for the benchmark of webhooks."""
+"""Runs the service `bench/source` beside the stack. It creates the events for the benchmark of webhooks."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ _START_SECONDS = 30.0
 
 
 class Events:
-    """The running service that creates events."""
+    """A client of the running service `bench/source`."""
 
     def __init__(self, stack: Stack) -> None:
         self._source = stack.bus.service("source", SourceApi)
@@ -31,7 +31,9 @@ class Events:
 
 @contextmanager
 def sourced(stack: Stack) -> Iterator[Events]:
-    """Runs the service that creates events on publishing's database during the block."""
+    """Runs the service `bench/source` on publishing's database during the block. Ends the benchmark if the service
+    does not start within 30 s.
+    """
     env = {
         **os.environ,
         "AMQP_URL": stack.env["AMQP_ADMIN_URL"],

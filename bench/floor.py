@@ -1,4 +1,4 @@
-"""Starts the floors beside the stack: gunicorn with the gateway's settings, and the echo service."""
+"""Runs the floors of HTTP requests beside the stack: gunicorn with the gateway's settings, and the echo service."""
 
 import os
 import socket
@@ -14,13 +14,13 @@ import requests
 from bench.stack import Stack
 
 _HERE = Path(__file__).parent
-#: As the gateway's own defaults.
+#: The gateway's defaults.
 _WORKERS, _THREADS = 2, 64
 
 
 @contextmanager
 def floors(stack: Stack) -> Iterator[str]:
-    """Serves /f0 and /f1 during the block, and returns their address."""
+    """Serves /f0 and /f1 during the block, and yields the URL of their server."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     env = {

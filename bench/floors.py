@@ -1,7 +1,7 @@
-"""The two floors of HTTP requests as one WSGI application: /f0 answers with Flask alone, /f1 adds one call of the echo
+"""A WSGI application with the two floors of HTTP requests: /f0 answers with Flask alone, /f1 also calls the echo
 service through chassis.
 
-They run as the gateway does: gunicorn with the gateway's own number of processes and threads.
+It runs as the gateway does: in gunicorn, with the gateway's number of processes and threads.
 """
 
 import os
@@ -20,7 +20,7 @@ _CALLER = Caller(account_id="usr_bench", user_id="usr_bench", scopes=("*",), req
 
 
 @cache
-def _echo() -> EchoApi:  # made after gunicorn's fork
+def _echo() -> EchoApi:  # created in each worker process, after the fork
     echo: EchoApi = connect(os.environ["AMQP_URL"], signatures("gateway")).service("echo", EchoApi)
     return echo
 

@@ -1,5 +1,5 @@
-"""Measures the stack's cost: the seconds until it is ready, and its memory (the sum of PSS, with PostgreSQL, RabbitMQ
-and the storage).
+"""Measures how long the stack takes to start, and its memory: the sum of the PSS of all its processes, PostgreSQL,
+RabbitMQ and the storage included.
 """
 
 import shutil
@@ -18,8 +18,8 @@ _READY = (
 
 
 def measure_memory(stack: Stack, when: str, goal: float) -> list[Row]:
-    """Measures the dashboard and the rest of the stack separately, because the goals were set before there was a
-    dashboard.
+    """Returns one row for the dashboard and one for the rest of the stack, to which `goal` applies: the goals are
+    older than the dashboard.
     """
     from local.processes.watch import status
 
@@ -32,7 +32,7 @@ def measure_memory(stack: Stack, when: str, goal: float) -> list[Row]:
 
 
 def measure_start() -> Row:
-    """Measures how long a second stack in a new folder takes to start as `./dev up --detach` does, including the
+    """Measures how long a second stack takes to start in a new folder, as with `./dev up --detach`. That includes the
     creation of its databases.
     """
     folder = Path(tempfile.mkdtemp(prefix="posthaste-bench-"))

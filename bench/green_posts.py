@@ -1,13 +1,13 @@
-"""The floor of webhook deliveries: green threads that do nothing but POST with `requests`.
+"""The floor of webhook deliveries: green threads (eventlet) that only send POST requests with the library `requests`.
 
-`python -m bench.green_posts URL` prints the number of POSTs per second.
+`python -m bench.green_posts URL` prints the number of requests per second.
 """
 
 import subprocess
 import sys
 import time
 
-#: Number of posts, and of concurrent ones.
+#: Number of requests, and of requests at the same time.
 _COUNT, _THREADS = 2_000, 8
 _BODY = (
     b'{"id":"evt_floor","event":"post.failed","created_at":"2026-01-01T00:00:00.000Z","data":{"text":"%s"}}'
@@ -16,7 +16,7 @@ _BODY = (
 
 
 def measure(url: str) -> float:
-    """Measures in a separate process. Returns POSTs per second."""
+    """Runs this module in a separate process. Returns the number of requests per second."""
     arguments = [sys.executable, "-W", "ignore", "-m", "bench.green_posts", url]
     return float(subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True).stdout)
 
@@ -24,7 +24,7 @@ def measure(url: str) -> float:
 def main() -> None:
     import eventlet
 
-    eventlet.monkey_patch()  # here and before the next import, because the measuring process must not be patched
+    eventlet.monkey_patch()  # not at import: the process that imports `measure` must not be patched
 
     import requests
     from eventlet.greenpool import GreenPool

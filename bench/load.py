@@ -1,8 +1,8 @@
-"""A closed-loop HTTP load: N keep-alive connections, each of which sends its next request after the response to the
+"""A closed-loop HTTP load: N keep-alive connections. Each sends its next request as soon as it has the response to the
 last one.
 
-Runs in a process of its own (`python -m bench.load`): one selector loop over plain sockets, so that the measuring
-itself uses little of the two cores.
+Runs in a separate process (`python -m bench.load`) with one selector loop over plain sockets, so that it uses little
+of the two cores itself.
 """
 
 import selectors
@@ -21,15 +21,15 @@ _END_OF_HEAD = b"\r\n\r\n"
 
 
 class Variant(Record):
-    """What differs between the requests of one load."""
+    """The parts in which the requests of one load differ."""
 
     headers: dict[str, str] = {}
     body: str = ""
 
 
 class Load(Record):
-    """A load to run. It sends the variants in turn; `{n}` in path, headers and body is replaced by the request's
-    number.
+    """The description of a load. It sends the variants in turn, and replaces `{n}` in path, headers and body by the
+    number of the request.
     """
 
     url: str
@@ -39,12 +39,14 @@ class Load(Record):
     headers: dict[str, str] = {}
     variants: tuple[Variant, ...] = ()
     warm_up_seconds: float = 1.0
-    #: First number, so that two runs use different keys.
+    #: The number before that of the first request. With different numbers, two runs use different keys.
     first: int = 0
 
 
 class Measured(Record):
-    """The result of a load: requests per second, latencies in milliseconds, and how often each status came."""
+    """The result of a load: requests per second, latencies in milliseconds, and the number of responses by HTTP
+    status.
+    """
 
     per_second: float
     median_ms: float
@@ -53,7 +55,7 @@ class Measured(Record):
 
 
 def run(load: Load) -> Measured:
-    """Runs the load in a separate process."""
+    """Runs the load in a separate process and returns its result."""
 
     done = subprocess.run(
         [sys.executable, "-m", "bench.load"],
@@ -78,7 +80,7 @@ class _Connection:
         self.socket.sendall(self._request())
 
     def receive(self) -> tuple[str, float] | None:
-        """Returns status and seconds of a complete response, or None while it is incomplete."""
+        """Returns the status and the latency in seconds of the response, or None while the response is incomplete."""
         data = self.socket.recv(262_144)
         if not data:
             raise ConnectionError("the server closed the connection")

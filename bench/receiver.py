@@ -1,7 +1,7 @@
-"""A fast webhook receiver: `python -m bench.receiver` prints its address and records every delivery.
+"""A fast webhook receiver: `python -m bench.receiver` prints its URL and records every delivery.
 
-It acknowledges POST /fast… at once and never answers POST /hang…. GET /seen returns the deliveries as a JSON array of
-[path, event id, delivery id, attempt, Unix seconds]; DELETE /seen forgets them.
+It answers POST /fast… at once and never answers POST /hang…. GET /seen returns the deliveries as a JSON array of
+[path, event id, delivery id, attempt, Unix seconds]; DELETE /seen deletes them.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _seen: list[tuple[bytes, bytes, bytes, bytes, float]] = []
 
 
 class Receiver(asyncio.Protocol):
-    """The server's side of one HTTP connection. Answers a request once its head and body are complete."""
+    """The server's side of one HTTP connection. It answers a request when its head and body are complete."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -63,7 +63,7 @@ class Receiver(asyncio.Protocol):
 
 
 class Running:
-    """A receiver in a separate process."""
+    """A client of a receiver that runs in a separate process."""
 
     def __init__(self, address: str) -> None:
         self.address = address

@@ -1,5 +1,5 @@
-"""Measures requests per second with 1, 16 and 64 connections: the floors, two lists, and POST /posts/schedule with an
-idempotency key.
+"""Measures requests per second with 1, 16 and 64 connections: the two floors, two lists, and POST /posts/schedule with
+an idempotency key.
 """
 
 import json
@@ -14,15 +14,15 @@ from bench.load import Load, Measured, Variant, run
 from bench.stack import Stack, Tenant
 from bench.table import Row
 
-#: Each load runs so often, in turn with the others, and its middle run counts: a machine wanders by a third within a
-#: minute, and with it a ratio of what ran a minute apart. The gateway's callers are known again after the warm-up.
+#: Rounds, and seconds of each run. In a round each load runs once, and its median run counts, because the speed of the
+#: machine changes by a third within a minute. The warm-up lets the gateway cache its callers again.
 _ROUNDS, _SECONDS, _WARM_UP_SECONDS = 3, 2.5, 1.5
-#: One request at a time says how long it takes; the others how many there can be.
+#: Numbers of connections: with one the latency counts, with more the rate.
 _CONNECTIONS = (1, 16, 64)
-#: As many as all these loads need: together they send up to 45,000 requests a minute, and each tenant may send 300.
+#: Number of tenants. All loads together send up to 45,000 requests a minute; each tenant may send 300.
 _TENANTS = 160
-#: Goals of each load beside F1 at the same number of connections: at most so many times its median with one connection,
-#: else at least such a part of its rate. "F1 / F0" has one of its own.
+#: Load → number of connections → goal. With one connection: the highest ratio of its median latency to that of F1.
+#: Otherwise: the lowest ratio of its rate to that of F1.
 _GOALS = {
     "GET /pages (25)": {1: 3.0, 16: 0.5, 64: 0.5},
     "GET /posts/scheduled (25)": {1: 4.0, 16: 0.3, 64: 0.3},
@@ -55,7 +55,7 @@ def measure(stack: Stack) -> list[Row]:
         share = len(schedules) // (_ROUNDS * len(_CONNECTIONS))
         for number in range(_ROUNDS):
             for key, load in loads.items():
-                # two runs of schedules never use the same page and time, or the same key
+                # no two runs use the same page and time, or the same idempotency key
                 part = number * len(_CONNECTIONS) + _CONNECTIONS.index(key[1])
                 runs[key].append(run(msgspec.structs.replace(load, first=part * share)))
     found = {key: _middle(runs[key]) for key in loads}
@@ -83,20 +83,22 @@ def _load(url: str, connections: int, **more: Any) -> Load:
 
 
 def _middle(runs: list[Measured]) -> Measured:
-    """Returns the median run, with the statuses of all runs."""
+    """Returns the run with the median rate, with the summed statuses of all runs."""
     statuses = sum((Counter(one.statuses) for one in runs), Counter())
     middle = sorted(runs, key=lambda one: one.per_second)[len(runs) // 2]
     return msgspec.structs.replace(middle, statuses=dict(statuses))
 
 
 def _statuses(measured: Measured) -> str:
-    """Describes the statuses other than success; empty if every request succeeded."""
+    """Describes the statuses other than 2xx; empty if every request succeeded."""
     odd = {status: count for status, count in measured.statuses.items() if not status.startswith("2")}
     return f"not 2xx: {odd}" if odd else ""
 
 
 def _schedules(tenants: list[Tenant]) -> list[Variant]:
-    """Returns requests that schedule ten posts on each page, two hours apart, so that no guardrail refuses one."""
+    """Returns requests that schedule ten posts on each page. They are two hours apart, so that no guardrail refuses
+    one.
+    """
     first = datetime.now(UTC) + timedelta(days=1)
     variants = []
     for slot in range(10):

@@ -1,5 +1,5 @@
-"""`python -m bench.sink PORT`: an HTTP server that accepts every POST and discards it, as the cheapest possible
-collector of traces.
+"""`python -m bench.sink PORT`: an HTTP server that accepts every POST and discards it. It stands for a collector of
+traces that costs as little as possible.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The running stack that a benchmark measures, and the accounts that it creates there through the bus."""
+"""The running stack that a benchmark measures, and functions that create accounts and posts in it."""
 
 import os
 import secrets
@@ -21,18 +21,18 @@ from local.environment import values_of
 from local.stack.stack import message_secret
 from testkit.any_sender import AnySender
 
-#: A tenant may send 300 requests a minute (Elite): this many carry 36,000.
+#: Number of tenants. Each may send 300 requests a minute (Elite): together 36,000.
 TENANTS = 120
 PAGES_EACH = 25
 _OPERATOR = operator("req_bench")
-#: The benchmarks' own services.
+#: The benchmarks' own services and their secret.
 _OF_BENCH = dict.fromkeys(("echo", "source"), secrets.token_hex(32))
-#: Timeout of calls that create tenants, which are sent together.
+#: Timeout of calls that create pages or posts, many of which are sent at once.
 _CALL_SECONDS = 30.0
 
 
 class Tenant(Record):
-    """An Elite account with one brand."""
+    """An account of the tier Elite with one brand, and a token with all scopes."""
 
     account_id: str
     token: str
@@ -40,10 +40,10 @@ class Tenant(Record):
 
 
 class Stack:
-    """A running stack; its addresses are read from `<run directory>/env`."""
+    """A running stack. Its addresses are read from `<run directory>/env`."""
 
     def __init__(self, run: Path | None = None) -> None:
-        """`run`: the run directory of a stack other than the default one."""
+        """Connects to the stack with this run directory, by default the stack of this benchmark (TEST_RUN_DIR)."""
         self.run = run or Path(os.environ["TEST_RUN_DIR"])
         lines = (self.run / "env").read_text().splitlines()
         self.env = dict(line.split("=", 1) for line in lines if "=" in line)
@@ -58,7 +58,7 @@ class Stack:
         return ",".join(message_keys(name, self._secrets, self._secrets) for name in names)
 
     def make_tenants(self, count: int = TENANTS, pages: int = PAGES_EACH) -> list[Tenant]:
-        """Creates Elite accounts, each with a brand and pages that are linked to accounts of the simulator."""
+        """Creates accounts, each with a brand and pages. Each page is linked to its own account of the simulator."""
         accounts, link_page = self.bus.service("accounts"), remote(self.bus.service("publishing").link_page)
         tenants = []
         for number in range(count):
@@ -103,9 +103,7 @@ class Stack:
                 call.result()
 
     def session_of(self, tenant: Tenant) -> str:
-        """Signs the tenant in, with a password that it sets through an operator's reset link. Returns the session
-        token.
-        """
+        """Sets a password with an operator's reset link and signs the tenant in. Returns the session token."""
         [(email,)] = self.query("accounts", f"SELECT email FROM users WHERE id = '{tenant.account_id}'")
         made = self.bus.service("accounts").make_reset_link(_OPERATOR, MakeResetLink(email=str(email)))
         reset_id, code = made.link.split("/")[-2:]
@@ -117,14 +115,14 @@ class Stack:
         return token
 
     def change(self, service: str, sql: str) -> None:
-        """Changes rows of one service's database, where the API would need hours for so many."""
+        """Runs SQL that changes rows of one service's database, for changes that would take hours through the API."""
         engine = create_engine(self.env[f"DATABASE_URL_{service.upper()}"])
         with engine.begin() as connection:
             connection.execute(text(sql))
         engine.dispose()
 
     def query(self, service: str, sql: str) -> list[tuple[object, ...]]:
-        """Reads figures from one service's database that the API does not give."""
+        """Runs SQL that reads rows of one service's database, for figures that the API does not have."""
         engine = create_engine(self.env[f"DATABASE_URL_{service.upper()}"])
         with engine.connect() as connection:
             rows = [tuple(row) for row in connection.execute(text(sql))]

@@ -1,4 +1,4 @@
-"""A table of results: the figure, its parts, the goal, and whether the goal is missed."""
+"""A table of results. Each row has a figure, the values it is computed from, the goal, and whether the goal is met."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,9 @@ class Row:
         at_most: float = 0.0,
         unit: str = "",
     ) -> "Row":
-        """Returns a row for `measured / floor`, which is compared with the given goal."""
+        """Returns a row with the ratio `measured / floor`. Its goal is `at_least` if that is given, otherwise
+        `at_most`.
+        """
         value = measured / floor if floor else 0.0
         met = value >= at_least if at_least else 0.0 < value <= at_most
         goal = f"≥ {at_least:g}" if at_least else f"≤ {at_most:g}"
@@ -43,7 +45,7 @@ class Row:
 
 
 def render(rows: Sequence[Row]) -> str:
-    """Formats the table."""
+    """Returns the table as text with aligned columns."""
     header = ("measure", "figure", "goal", "", "made of")
     lines = [
         (

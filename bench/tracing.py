@@ -1,5 +1,5 @@
-"""Measures the cost of traces and metrics: the same load in turn on a stack that records none and on one that exports
-10 % of the traces.
+"""Measures the cost of traces and metrics: runs the same load in turn on a stack that records none, and on one that
+exports 10 % of the traces.
 """
 
 import os
@@ -22,13 +22,13 @@ from bench.table import Row
 from local.processes.table import supervisor_pid
 from local.stack.stack import Stack as LocalStack
 
-#: Measurements of each stack in a sitting, and seconds of each. The median of the pairs evens out the machine's noise.
+#: Pairs of runs in a sitting, and seconds of each run. The median of the pairs evens out the noise of the machine.
 _ROUNDS, _SECONDS = 3, 4.0
-#: Two equal stacks differ by up to 15 % as long as they run, so each is the traced one in one of two sittings.
+#: Two equal stacks may differ by up to 15 % as long as they run. So each is the traced one in one of two sittings.
 _SITTINGS = 2
-#: Enough tenants to stay below rate limits, because a refusal costs less than an answer.
+#: Enough tenants to stay below their rate limits, because a refused request costs less than an answered one.
 _TENANTS, _PAGES_EACH = 140, 15
-#: Their pages have ten times each; a round uses new ones.
+#: Each page takes ten posts, in slots of time of their own; each round uses new ones.
 _POSTS_A_ROUND = _TENANTS * _PAGES_EACH * 10 // (_ROUNDS * _SITTINGS)
 
 
@@ -55,15 +55,17 @@ def measure(stack: Stack) -> list[Row]:
 
 
 class Turn(NamedTuple):
-    """One measurement: requests per second, and the CPU time of a request in all processes of its stack."""
+    """The result of one run: requests per second, and the CPU milliseconds of one request in all processes of the
+    stack.
+    """
 
     per_second: float
     cpu_ms: float
 
 
 class Pairs:
-    """Measurements of one load in pairs: one without traces and one with them. A sitting is a series of pairs; in the
-    second one the two stacks have changed roles.
+    """Runs of one load in pairs, one run without traces and one with them. A sitting is a series of pairs; in the
+    second sitting the two stacks have exchanged their roles.
     """
 
     def __init__(self, name: str) -> None:
@@ -71,8 +73,8 @@ class Pairs:
         self._sittings: list[list[tuple[Turn, Turn]]] = []
 
     def sit(self, off: Callable[[int], Turn], on: Callable[[int], Turn], sitting: int) -> None:
-        """Measures both stacks in turn, in pairs, for one sitting. Every other pair begins with the stack that
-        exports.
+        """Runs the load in turn on the stack without traces (`off`) and on the one that exports (`on`), for one
+        sitting. Every other pair begins with the latter.
         """
         pairs: list[tuple[Turn, Turn]] = []
         for number in range(sitting * _ROUNDS, (sitting + 1) * _ROUNDS):
@@ -92,8 +94,10 @@ class Pairs:
         ]
 
     def _row(self, what: str, form: str, of: Callable[[Turn], float], *, is_gain: bool) -> Row:
-        """Returns a row with the ratio between traced and not traced; less than 1 is what traces cost. It is the
-        geometric mean of the sittings' medians, in which the differences between the two stacks cancel out.
+        """Returns a row with the ratio between traced and untraced runs; below 1, traces cost something.
+
+        It is the geometric mean of the sittings' medians. So a difference between the two stacks cancels out, because
+        they exchange their roles.
         """
         ratios = [
             [(of(on) / of(off) if is_gain else of(off) / of(on)) for off, on in pairs]
@@ -111,8 +115,8 @@ class Pairs:
 
 
 def _hooks(url: str, read_ms: float) -> Row:
-    """Returns the CPU time of the tracing code of one read, as a share of the CPU time of that read on the stack
-    without traces.
+    """Returns a row with the ratio of the CPU time of one read's tracing code (`bench/hooks.py`) to the CPU time of a
+    read without traces.
     """
     done = subprocess.run(
         [sys.executable, "-m", "bench.hooks", url], capture_output=True, text=True, check=True
@@ -133,7 +137,9 @@ def _measured(stack: Stack, load: Load) -> Turn:
 
 
 def _cpu_seconds(stack: Stack) -> float:
-    """Returns the CPU seconds of all processes of the stack, servers included, since their start."""
+    """Returns the CPU seconds that all processes of the stack, PostgreSQL and RabbitMQ included, have used since their
+    start.
+    """
     pid = supervisor_pid(stack.run)
     assert pid is not None
     times = [one.cpu_times() for one in psutil.Process(pid).children(recursive=True)]
@@ -179,9 +185,7 @@ def _sink() -> Iterator[str]:
 
 @contextmanager
 def _up(path: Path, collector: str) -> Iterator[Stack]:
-    """Starts another stack with the settings of a deployment: the default settings and, if given, the collector's
-    address.
-    """
+    """Runs another stack during the block, with default settings. With `collector`, it exports traces to that URL."""
     local = LocalStack(path, usual_ports=False)
     given = {
         name: os.environ.pop(name) for name in list(os.environ) if name.startswith(("AMQP_", "DATABASE_URL_"))
@@ -191,7 +195,7 @@ def _up(path: Path, collector: str) -> Iterator[Stack]:
     try:
         try:
             local.up(lambda _: None, owner_pid=os.getpid())
-        finally:  # a stack that starts beside this one has settings of its own
+        finally:  # the next stack that starts must not inherit this setting
             os.environ.pop("OTEL_EXPORTER_OTLP_ENDPOINT", None)
         stack = Stack(local.run)
         yield stack

@@ -1,8 +1,8 @@
-"""Measures the upload of a file of 250 MB through the gateway, compared with the same bytes put directly into the
-storage; then twenty files of 25 MB at once.
+"""Measures uploads: a file of 250 MB through the gateway, compared with the same bytes put directly into the storage;
+then twenty files of 25 MB at once.
 
-The same client sends the same blocks both ways in turn. The time through the gateway includes media's work on the
-file.
+The same client sends the same blocks both ways, in turn. The time through the gateway includes the work of the service
+media on the file.
 """
 
 import os
@@ -105,7 +105,9 @@ class _Sender:
 
     @contextmanager
     def watched(self) -> Iterator[list[int]]:
-        """Measures by how many bytes the gateway's processes grow at most during the block."""
+        """Yields a list whose only value is the largest growth so far of the gateway's processes during the block, in
+        bytes.
+        """
         pid = int((self._stack.run / "pids" / "gateway").read_text())
         processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
 
@@ -127,7 +129,7 @@ class _Sender:
             watcher.join()
 
     def _blocks(self, size_bytes: int) -> Iterator[bytes]:
-        """Yields the blocks of a video file of this size: a short video, then random bytes that belong to no track."""
+        """Yields the blocks of a video file of this size: a short video, then filler that players ignore."""
         yield self._film
         left = size_bytes - len(self._film) - 8
         yield struct.pack(">I4s", left + 8, b"mdat")

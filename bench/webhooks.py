@@ -1,5 +1,5 @@
-"""Measures webhook deliveries to live receivers: rate, delay, fairness, and whether all arrive when processes are
-killed.
+"""Measures webhook deliveries to live receivers: rate, delay, fairness, and whether every event arrives although
+processes are killed.
 """
 
 import random
@@ -22,7 +22,7 @@ from contracts.caller import Caller, operator
 from contracts.webhooks import CreateSubscription, SubscriptionId
 from local.processes.table import read_state
 
-#: Deliveries that are timed, and how often: the floor is measured before and after each.
+#: Number of timed deliveries in a round, and of rounds. The floor is measured before and after each round.
 _FAST, _ROUNDS = 3_000, 3
 _PER_SECOND, _SECONDS = 50, 12.0
 _ENDPOINTS, _BACKLOG = 100, 1_000
@@ -42,8 +42,8 @@ def measure(stack: Stack) -> list[Row]:
 
 
 def _rate(stack: Stack, receiver: Running, events: Events) -> Row:
-    """Measures the rate from the first delivery to the last, for events committed together. It includes their way over
-    the bus.
+    """Measures the rate between the first and the last of 3,000 deliveries whose events are staged as fast as
+    possible. Includes the way of the events over the bus.
     """
     account, _ = _subscribed(stack, f"{receiver.address}/fast")
     _deliver(receiver, events, account, 200)
@@ -64,8 +64,8 @@ def _latency(stack: Stack, receiver: Running, events: Events) -> Row:
 
 
 def _fairness(stack: Stack, receiver: Running, events: Events) -> Row:
-    """Measures how much one endpoint that hangs, with many waiting deliveries, delays the other endpoints. Each
-    endpoint has an account of its own.
+    """Measures the delay of 99 endpoints, with and without another endpoint that never answers and has 1,000 waiting
+    deliveries. Each endpoint belongs to another account.
     """
     accounts = [_subscribed(stack, f"{receiver.address}/fast/{n}")[0] for n in range(1, _ENDPOINTS)]
     _paced(receiver, events, accounts)
@@ -82,7 +82,7 @@ def _fairness(stack: Stack, receiver: Running, events: Events) -> Row:
 
 
 def _await_backlog(stack: Stack, account: str) -> None:
-    """Waits until all staged events are queued for their endpoints. This time is not measured."""
+    """Waits until the service webhooks has stored the deliveries of all staged events of this account."""
     waiting = (
         "SELECT count(*) FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id"
         f" WHERE s.account_id = '{account}'"
@@ -93,8 +93,8 @@ def _await_backlog(stack: Stack, account: str) -> None:
 
 
 def _storm(stack: Stack, receiver: Running) -> list[Row]:
-    """Sends events from publishing's own outbox while webhooks, publishing and RabbitMQ are killed at random. Counts
-    events that were lost and events that arrived twice.
+    """Stages 20,000 events in publishing's outbox while webhooks, publishing and RabbitMQ are killed at random times.
+    Counts the events that are lost and those that arrive twice.
     """
     chance, (account, _) = random.Random(4), _subscribed(stack, f"{receiver.address}/fast")
     database = Database(stack.env["DATABASE_URL_PUBLISHING"], pool_size=1)
@@ -136,7 +136,7 @@ def _subscribed(stack: Stack, url: str) -> tuple[str, Callable[[], object]]:
 
 
 def _deliver(receiver: Running, events: Events, account: str, count: int) -> list[float]:
-    """Stages `count` events of one account. Returns the times at which they arrived, in order."""
+    """Stages `count` events of one account. Returns the times at which they arrived, sorted, in Unix seconds."""
     receiver.forget()
     for _ in range(0, count, 200):
         events.stage([account], min(200, count))
@@ -144,8 +144,8 @@ def _deliver(receiver: Running, events: Events, account: str, count: int) -> lis
 
 
 def _paced(receiver: Running, events: Events, accounts: Sequence[str]) -> list[float]:
-    """Stages events at a steady pace, for the accounts in turn. Returns the milliseconds from each commit to the first
-    attempt.
+    """Stages 50 events a second for 12 s, for the accounts in turn. Returns for each event the milliseconds from its
+    commit to the first attempt to deliver it.
     """
     receiver.forget()
     committed: dict[str, float] = {}
@@ -161,7 +161,7 @@ def _paced(receiver: Running, events: Events, accounts: Sequence[str]) -> list[f
 
 
 def _arrived(receiver: Running, count: int, path: str = "") -> list[tuple[str, str, str, int, float]]:
-    """Waits for `count` deliveries and returns them. After a time limit it returns those that have come."""
+    """Waits for `count` deliveries to paths that begin with `path`, at most 300 s. Returns those that have arrived."""
     give_up_at = time.monotonic() + _PATIENCE_SECONDS
     while True:
         seen = [row for row in receiver.seen() if row[0].startswith(path)]
@@ -179,7 +179,7 @@ def _p99(values: Sequence[float]) -> float:
 
 
 def _kill(stack: Stack, name: str) -> None:
-    """Kills a process and its children (SIGKILL); the supervisor starts it again."""
+    """Kills a process of the stack and its children with SIGKILL. The supervisor starts it again."""
     pid = read_state(stack.run)[name]["pid"]
     if not pid:
         return

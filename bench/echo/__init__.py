@@ -1,1 +1,1 @@
-"""A service that returns its request. The floor F1 is a call of it through chassis."""
+"""A service that returns its request. One call of it through chassis is part of the floor F1 (`bench/floors.py`)."""

@@ -1,4 +1,4 @@
-"""The Protocol of the echo service, and the record that it returns."""
+"""The contract of the echo service: its Protocol, and the record that it receives and returns."""
 
 from typing import Protocol
 

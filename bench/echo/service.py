@@ -1,4 +1,4 @@
-"""The echo service, built with chassis like the product's services."""
+"""The echo service, built with chassis as the product's services are."""
 
 from echo.api import EchoApi, Words
 

@@ -1,15 +1,15 @@
 """`./dev bench scale [--scale 0.1]`: measures what each operation costs on full tables, compared with small ones.
 
-Two sets of databases in a PostgreSQL that only this benchmark uses (`server.py`), filled by COPY and then analyzed.
-The full set has the sizes of `sizes.py` (five million posts, 300,000 of them due). The small one has just enough rows
-for each operation to do the same work. The use cases run in this process, as their services call them, on each set in
-turn; only the platforms are simulated.
+There are two sets of databases in a PostgreSQL that only this benchmark uses (`server.py`). They are filled by COPY
+and then analyzed. The full set has the sizes of `sizes.py` (five million posts, 300,000 of them due). The small one
+has just enough rows for each operation to do the same work. The operations run in this process, with the code of the
+services, on both sets in turn; only the platforms are simulated.
 
 Prints for each operation the medians of both sets, their ratio, and the number of blocks that one run reads. Then it
 prints the due posts per second with all due posts and with 5,000, and the row versions written for each published
-post. The exit code is 1 when an operation misses its bar.
+post. The exit code is 1 when an operation exceeds the highest allowed ratio.
 
-To be done in twelve minutes on two cores, the seeding does not wait for the disk (fsync, full_page_writes and
+To take no more than twelve minutes on two cores, the databases do not wait for the disk (fsync, full_page_writes and
 synchronous_commit are off for both sets). Indexes are built after COPY; triggers and autovacuum are off. The tables
 are logged, as in production.
 """
@@ -36,11 +36,11 @@ from bench.scale.sizes import FULL, SMALL
 from bench.scale.webhooks_world import Webhooks
 from bench.table import Row, render
 
-#: Due posts sent in one round on each set, of 5,001 in the small one; and rounds.
+#: Due posts that one round sends on each set (the small one has 5,001), and the number of rounds.
 _SENT, _ROUNDS = 4_500, 5
-#: No further round begins after so long: where sending has become slow, one round says so.
+#: After this time no further round begins: if sending is slow, one round shows it.
 _SENDING_SECONDS = 90.0
-#: docs/scale.md counts them by table.
+#: The highest allowed number; docs/scale.md lists the row versions by table.
 _ROW_VERSIONS = 8.0
 
 
@@ -99,7 +99,7 @@ def _compare(operations: Sequence[Operation[Any]], sides: Sequence[Any]) -> list
 
 
 def _sending(small: Publishing, full: Publishing) -> list[Row]:
-    """Measures the due posts that are sent per second, on both sets in turn, and the row versions that one post writes
+    """Measures how many due posts are sent per second, on both sets in turn, and how many row versions one post writes
     in the full set.
     """
     rates: dict[Publishing, list[float]] = {small: [], full: []}
@@ -115,12 +115,12 @@ def _sending(small: Publishing, full: Publishing) -> list[Row]:
             if world is full:
                 versions.append((world.row_versions() - before) / (world.platform.count - sent))
             tell(f"due posts on {world.name}: {rates[world][-1]:.0f}/s")
-    # A round's two sides ran one after the other: a machine that wanders changes both.
+    # The median of the rounds' ratios: both sets of a round ran at nearly the same time, so a slow machine slows both.
     nearest = sorted(zip(rates[full], rates[small], strict=True), key=lambda pair: pair[0] / pair[1])
     name = f"due posts with {full.sizes.due:,} due / with {small.sizes.due:,}"
     rate = Row.ratio(name, *nearest[len(nearest) // 2], at_least=0.9, unit="/s")
     scheduled, sent_with = _versions_of_schedule(full), median(versions)
-    # In tenths: the worker's own lease row, renewed every 2 s whatever is sent, adds a few thousandths.
+    # Rounded to tenths: the lease row of the worker, which is renewed every 2 s, adds a few thousandths.
     versions_each = round(scheduled + sent_with, 1)
     written = Row.limit("row versions of a published post", versions_each, _ROW_VERSIONS, "")
     return [rate, written.noting(f"{scheduled:.2f} to schedule it, {sent_with:.2f} from due to published")]

@@ -1,4 +1,6 @@
-"""Times an operation on two sets of databases in turn, and compares the ratio with the highest that is allowed."""
+"""Times an operation on both sets of databases in turn, and compares the ratio of the medians with the highest allowed
+one.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,8 +10,8 @@ from typing import Generic, Protocol, TypeVar
 
 from bench.table import Row
 
-#: Runs of each operation on each side, and seconds after which it is not run again: other work on the machine comes in
-#: bursts, and a median over both sides in turn does not see them.
+#: Runs of each operation on each set, and seconds after which no further run begins. Other work on the machine comes
+#: in bursts, which do not change a median over both sets in turn.
 ROUNDS, SECONDS = 41, 12.0
 #: Warm-up runs, which prepare statements and fill caches.
 WARM_UPS = 3
@@ -17,26 +19,28 @@ BAR = 1.5
 
 
 class World(Protocol):
-    """One of the two sets of databases."""
+    """One of the two sets of databases (small and full), for one service."""
 
     def blocks(self, work: Callable[[], object]) -> int:
-        """Returns the number of blocks that PostgreSQL reads while it does this work."""
+        """Returns the number of blocks that PostgreSQL reads, from memory or disk, for this work."""
 
 
 W = TypeVar("W", bound=World)
 
 
 def nothing(world: object, number: int) -> None:
-    """The preparation of an operation that needs none."""
+    """Does nothing: the default of `Operation.before` and `.after`."""
 
 
 @dataclass(frozen=True)
 class Operation(Generic[W]):
-    """A timed operation. `run` is given its number, so that each run works on other rows."""
+    """An operation to measure. `run` gets the set of databases and the number of the run, so that each run works on
+    other rows. `before` and `after` prepare a run and clean up after it.
+    """
 
     name: str
     run: Callable[[W, int], object]
-    #: Not timed.
+    #: Called before and after each run, and not timed.
     before: Callable[[W, int], object] = nothing
     after: Callable[[W, int], object] = nothing
     rounds: int = ROUNDS
@@ -44,7 +48,7 @@ class Operation(Generic[W]):
 
 @dataclass(frozen=True)
 class Compared:
-    """An operation's times in milliseconds on both sets, and the number of blocks that one run reads."""
+    """The times of an operation on both sets in milliseconds, and the number of blocks that one run reads."""
 
     name: str
     small: Sequence[float]
@@ -65,8 +69,8 @@ class Compared:
 def compare(
     operation: Operation[W], small: W, full: W, *, clock: Callable[[], float] = time.perf_counter
 ) -> Compared:
-    """Compares an operation on both sets. If it misses its bar, it is measured once more and the lower ratio counts:
-    on a busy machine one of forty operations may miss by accident, but hardly twice.
+    """Measures an operation on both sets. If the ratio is too high, measures it once more and returns the better
+    result: on a busy machine one of forty operations may exceed the ratio by accident, but hardly twice.
     """
     first = _compare(operation, small, full, clock, 0)
     if first.row.met:
@@ -76,7 +80,7 @@ def compare(
 
 
 def _compare(operation: Operation[W], small: W, full: W, clock: Callable[[], float], first: int) -> Compared:
-    """Runs an operation on both sets in turn; each round begins with the other set. The runs are numbered from
+    """Runs an operation on both sets in turn; the set that begins changes with each round. The runs are numbered from
     `first`.
     """
     times: dict[int, list[float]] = {id(small): [], id(full): []}

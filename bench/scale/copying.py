@@ -1,4 +1,4 @@
-"""Fills tables by COPY: truncates, copies and builds the indexes again in one transaction."""
+"""Fills tables by COPY: truncates them, copies rows and builds the indexes again, all in one transaction."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,18 +9,18 @@ import psycopg2
 
 _BLOCK = 1 << 20
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
-#: Two characters for ten bits.
+#: Ten bits → two characters.
 _PAIRS = [f"{first}{second}" for first in _CROCKFORD for second in _CROCKFORD]
 
 
 class Copier:
-    """A transaction that fills tables of one database."""
+    """Fills tables of one database in one transaction."""
 
     def __init__(self, cursor: Any) -> None:
         self._cursor = cursor
 
     def fill(self, table: str, columns: Sequence[str], rows: Iterable[str]) -> None:
-        """Copies rows into a table. `rows`: lines of COPY's text format, without their line ends."""
+        """Copies rows into a table. `rows` are lines in COPY's text format without line feeds."""
         names = ", ".join(columns)
         self._cursor.copy_expert(f"COPY {table} ({names}) FROM STDIN WITH (FREEZE)", Lines(rows))
 
@@ -30,11 +30,11 @@ class Copier:
 
 @contextmanager
 def copying(url: str, tables: Sequence[str]) -> Iterator[Copier]:
-    """Empties tables for the block to fill. After the block it builds their indexes again, then runs VACUUM and
-    ANALYZE.
+    """Empties the tables, and lets the block fill them with the Copier that is yielded. Then builds their indexes
+    again and runs VACUUM and ANALYZE.
 
-    During the block the tables have only the indexes of constraints, and neither triggers nor foreign keys are
-    checked: the rows must be consistent by themselves.
+    During the block the tables have only the indexes of constraints; triggers and foreign keys are not checked, so the
+    rows must be consistent.
     """
     connection = psycopg2.connect(url.replace("+psycopg2", ""))
     try:
@@ -53,7 +53,7 @@ def copying(url: str, tables: Sequence[str]) -> Iterator[Copier]:
 
 
 def _drop_indexes(cursor: Any, tables: Sequence[str]) -> list[str]:
-    """Drops the indexes that no constraint needs, and returns their definitions."""
+    """Drops the indexes that no constraint needs, and returns the statements that create them again."""
     cursor.execute(
         "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename = ANY(%s)"
         " AND indexname NOT IN (SELECT conname FROM pg_constraint)",
@@ -66,7 +66,7 @@ def _drop_indexes(cursor: Any, tables: Sequence[str]) -> list[str]:
 
 
 class Lines:
-    """Gives an iterator of lines the interface of a file, which the database driver's COPY needs."""
+    """A readable file with these lines, for psycopg2's COPY."""
 
     def __init__(self, rows: Iterable[str]) -> None:
         self._rows = iter(rows)
@@ -86,7 +86,7 @@ class Lines:
 
 
 def line(*values: object) -> str:
-    """Returns a line of COPY's text format. The values must not hold tabs, line ends or backslashes."""
+    """Returns a line in COPY's text format. The values must not contain tabs, line feeds or backslashes."""
     return "\t".join("\\N" if value is None else str(value) for value in values)
 
 
@@ -95,8 +95,8 @@ def stamp(at: datetime) -> str:
 
 
 def id_of(prefix: str, number: int, at: datetime | None = None) -> str:
-    """Returns an id in the form of `chassis.ids`, with a number in place of its random part. Such ids sort by time,
-    then by number.
+    """Returns an id in the format of `chassis.ids`, with `number` in place of the random part. Such ids are sorted by
+    time, then by number.
     """
     ms = int((at or _LONG_AGO).timestamp() * 1000)
     pairs = (_PAIRS[ms >> 40], _PAIRS[ms >> 30 & 1023], _PAIRS[ms >> 20 & 1023], _PAIRS[ms >> 10 & 1023])
@@ -107,7 +107,7 @@ _LONG_AGO = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def spread(count: int, first: datetime, last: datetime) -> Iterator[datetime]:
-    """Returns evenly spaced times from first to last."""
+    """Yields `count` evenly spaced times from `first` on, all before `last`."""
     step = (last - first) / max(count, 1)
     return (first + n * step for n in range(count))
 

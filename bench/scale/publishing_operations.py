@@ -1,4 +1,4 @@
-"""The measured operations of publishing: lists, the claim of due posts, schedules, links and reconciliation."""
+"""The measured operations of the service publishing: lists, schedules, links, claims of due posts, reconciliation."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -19,11 +19,11 @@ from publishing.store.page_queues import MOST_COUNTED, PageQueues
 from publishing.store.polls import Polls
 
 _LIMIT = 25
-#: As many posts of each kind as the dashboard's calendar asks for.
+#: Number of posts of each kind for which the dashboard's calendar asks.
 _MONTH = 300
 _NOWHERE = "zebra"
 QUEUES = 48
-#: The small set has enough due pages for twice this number of claims.
+#: Number of runs. The small set has enough due pages for twice as many.
 _CLAIMS = 11
 Op = Operation[Publishing]
 Run = Callable[[Publishing, int], object]
@@ -49,7 +49,7 @@ def lists() -> list[Op]:
         Op("GET /posts/published, one platform", _published(platform="TW")),
         Op("GET /posts/published, by activity", _published(sort="activity")),
         Op("GET /posts/published, page with 200,000 posts", _published(page=Pages.LONG, owner=Pages.LONG)),
-        # A text that no post has: a page of the search reads as many texts as it may.
+        # No post has this text, so the search reads as many posts as it may for one page of results.
         Op("GET /posts/published, search, 200,000 posts", _published(owner=Pages.LONG, search=_NOWHERE)),
         Op(
             "GET /posts/published, search, page with 200,000 posts",
@@ -81,7 +81,7 @@ def writes() -> list[Op]:
 
 def loops() -> list[Op]:
     return [
-        # Before the claims, which leave fewer due posts on the small side.
+        # Runs before the claims, which leave fewer due posts in the small set.
         Op("count of the posts that are due (metric)", _backlog, rounds=11),
         Op(f"due claim, {QUEUES} pages", _claim, after=lambda world, n: world.end_sending(), rounds=_CLAIMS),
         Op("recover lapsed claims, none", lambda world, n: claim_recovery.recover_claims(world.app)),
@@ -94,7 +94,7 @@ def _idle(world: Publishing, number: int) -> int:
 
 
 def _busy(world: Publishing, number: int) -> int:
-    """Returns a page with due posts: one of the last, because claims begin with the first."""
+    """Returns the number of a page with due posts, one of the last, because the claims take the first."""
     return world.pages.first_idle - 1 - number
 
 
@@ -216,7 +216,7 @@ def _link_again(world: Publishing, number: int) -> object:
 
 
 def _relink_long(world: Publishing, number: int) -> None:
-    """Undoes an unlinking of the page with the long history, and cancels its scheduled posts."""
+    """Links the page with the long history again, and cancels its scheduled posts."""
     page_id = world.pages.id(Pages.LONG)
     world.run_sql(f"UPDATE pages SET unlinked_at = NULL WHERE id = '{page_id}'")
     world.run_sql(
@@ -236,9 +236,9 @@ def _unlink(page_of: Callable[[Publishing, int], int]) -> Run:
 def _make_unknown(world: Publishing, number: int) -> None:
     """Gives one of the newest posts of the page with the long history an unknown outcome.
 
-    The condition `out_at IS NOT NULL` lets PostgreSQL use the index `posts_of_page`. Without it this preparation read
-    the page's whole history for a second, which emptied the processor's caches. That slowed the measured look-up, and
-    only on the full set.
+    The condition `out_at IS NOT NULL` lets PostgreSQL use the index `posts_of_page`. Without it this preparation would
+    read the page's whole history. That takes a second and empties the processor's caches, which would slow the
+    measured look-up, on the full set only.
     """
     page_id = world.pages.id(Pages.LONG)
     world.run_sql(

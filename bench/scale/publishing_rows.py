@@ -1,5 +1,5 @@
-"""The rows of publishing: pages, posts, attempts and polls. Posts are stored in the order of their time, as in
-production.
+"""Makes the rows of publishing's tables: pages, posts, attempts and comment polls. Posts are stored in the order of
+their times, as in production.
 """
 
 from collections.abc import Iterator
@@ -20,36 +20,37 @@ _POST = (
 _ATTEMPT = ("post_id", "number", "fence", "began_at", "ended_at", "outcome")
 _POLL = ("post_id", "page_id", "wake_at", "since", "is_full", "full_at")
 
-#: Pages of one brand: few enough posts a day for the brand's cap.
+#: Pages of a brand. A brand has so few posts a day that its cap refuses none.
 _BRAND_PAGES = {"many": 100, "other": 10}
 _MESSAGE = "Fresh bread at eight, and the first plum cake of this year"
-#: Of the posts that are neither due nor published: planned, failed, cancelled.
+#: One in 25 posts is neither due nor published, but planned, failed or cancelled.
 _REST = 25
-#: How long back the posts of all pages go, and those of the page with a long history: one each 45 minutes.
+#: The time over which the published posts of all pages are spread, and the time between two posts of the page with the
+#: long history.
 _HISTORY, _GAP = timedelta(days=60), timedelta(minutes=45)
-#: How long comments are asked for: some two million of the full set's posts.
+#: How long a published post has a comment poll: some two million posts of the full set have one.
 _POLLED = timedelta(days=28)
-#: The platforms of due posts: all of them take text alone.
+#: The platforms of due posts. All of them accept a text without media.
 _PLATFORMS = ("FB", "FB", "FB", "LN", "TW")
 
 
 def due_created_at(now: datetime) -> datetime:
-    """Returns the time at which all due posts were created. No other post was created then."""
+    """Returns the `created_at` of all due posts. No other post has the same."""
     return ago(now, hours=3, milliseconds=1)
 
 
 class Pages:
-    """The pages by number. Their ids, accounts and brands follow from the number.
+    """The pages, by number. Their ids, accounts and brands are computed from the number.
 
-    Page 0 has the long history. Page 1 has only three old posts, and its account has many pages. Then come the other
-    pages of that account, the pages of other accounts, and at the end pages without due posts.
+    Page 0 has the long history. Page 1 has only three old posts, and belongs to the account with many pages. Then come
+    the other pages of that account, the pages of other accounts, and at the end pages without due posts.
     """
 
     LONG, QUIET = 0, 1
 
     def __init__(self, sizes: Sizes) -> None:
         self._many = sizes.account_pages
-        #: The account with many pages keeps some of them free of due posts.
+        #: Some pages of the account with many pages have no due posts.
         self.first_due = 2 + min(50, self._many // 2)
         self.first_idle = self.first_due + sizes.due_pages
         self.count = self.first_idle + sizes.idle_pages
@@ -59,7 +60,7 @@ class Pages:
         return range(self.first_due, self.first_idle)
 
     def idle(self, number: int) -> int:
-        """Returns a page without due posts for the nth run of an operation."""
+        """Returns the number of a page without due posts, another one for each run `number`."""
         return self.count - 1 - number % (self.count - self.first_idle)
 
     def id(self, page: int) -> str:
@@ -75,7 +76,7 @@ class Pages:
         return "FB" if page in (self.LONG, self.QUIET) else _PLATFORMS[page % len(_PLATFORMS)]
 
     def owned(self, page: int) -> str:
-        """Returns account, brand, page and platform in the format of a post's row."""
+        """Returns account, brand, page id and platform as columns in COPY's text format."""
         found = self._owned.get(page)
         if found is None:
             found = line(self.account_id(page), self.brand_id(page), self.id(page), self.platform(page))
@@ -99,7 +100,7 @@ class Pages:
 
 
 def fill(copier: Copier, sizes: Sizes, now: datetime, token: str) -> None:
-    """Fills the tables of publishing. `token`: the encrypted credentials that every page gets."""
+    """Fills publishing's tables. `token` is the encrypted access token that every page gets."""
     pages = Pages(sizes)
     copier.fill("pages", _PAGE, _pages(pages, now, token))
     copier.fill("posts", _POST, post_rows(pages, sizes, now))
@@ -109,7 +110,7 @@ def fill(copier: Copier, sizes: Sizes, now: datetime, token: str) -> None:
     )
     copier.execute(
         f"INSERT INTO comment_polls ({', '.join(_POLL)})"
-        # past the end of the run: only what an operation wakes is due
+        # after the end of the benchmark: only polls that an operation wakes are due
         " SELECT id, page_id, clock_timestamp() + interval '1 hour' * (1 + random()), out_at, false, out_at"
         f" FROM posts WHERE state = 'published' AND out_at > '{stamp(now - _POLLED)}' ORDER BY id"
     )
@@ -125,7 +126,9 @@ def _pages(pages: Pages, now: datetime, token: str) -> Iterator[str]:
 
 
 def post_rows(pages: Pages, sizes: Sizes, now: datetime) -> Iterator[str]:
-    """Yields the rows of all posts, the oldest first. Ids and operation ids rise with the rows."""
+    """Yields the rows of all posts in COPY's text format, the oldest first. Ids and operation ids increase with each
+    row.
+    """
     rest = sizes.posts // _REST
     history = sizes.posts - sizes.due - sizes.page_history - rest - DUE_EACH
     yield from _merged_history(pages, history, sizes.page_history, now)
@@ -136,14 +139,14 @@ def post_rows(pages: Pages, sizes: Sizes, now: datetime) -> Iterator[str]:
     for place in range(sizes.due):
         number += 1
         page = pages.first_due + place // DUE_EACH
-        # an hour's worth of due times, so that the longest waiting pages lie anywhere
+        # The due times are spread over an hour, so that the pages that wait longest are not stored next to each other
         due_at = ago(now, minutes=2 + (page * 7919 % 3_400) / 60 - place % DUE_EACH / 60)
         yield _post(pages, number, page, due_created_at(now), due_at, "queued", due_at)
 
 
 def _merged_history(pages: Pages, history: int, of_long: int, now: datetime) -> Iterator[str]:
-    """Yields published posts in the order of their time: those of the page with the long history mixed with those of
-    the other pages.
+    """Yields the rows of published posts, nearly in the order of their creation: those of the page with the long
+    history are between those of the other pages.
     """
     first, every, number = now - _HISTORY, max(history // max(of_long, 1), 1), 0
     long_at = now - _GAP * of_long
@@ -167,7 +170,9 @@ def _published(pages: Pages, number: int, page: int, at: datetime, created_at: d
 
 
 def _unsent(pages: Pages, number: int, at: datetime, now: datetime) -> str:
-    """Returns the row of a post that is planned for the next 30 days, failed or cancelled, on any page but 0 and 1."""
+    """Returns the row of a post that is planned for the next 30 days, failed or cancelled. It is on any page but 0 and
+    1.
+    """
     page = 2 + number * 31 % (pages.count - 2)
     if number % 2:
         later = now + timedelta(days=2, minutes=number % 40_000)
@@ -184,7 +189,9 @@ def _post(
     state: str,
     out_at: datetime | None,
 ) -> str:
-    """Returns the row of a post. Formats the row itself, because there are millions of them."""
+    """Returns the row of a post in COPY's text format. It does not use `line`, because that is too slow for millions
+    of rows.
+    """
     post_id, created, planned = id_of("pst", number, created_at), created_at.isoformat(), at.isoformat()
     out = "\\N" if out_at is None else planned if out_at is at else out_at.isoformat()
     sent = "0\t0\t\\N\t\\N"

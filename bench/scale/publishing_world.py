@@ -1,4 +1,4 @@
-"""publishing's use cases over one database, in one process; only the platforms are simulated."""
+"""The use cases of the service publishing, run in this process on one database; only the platforms are simulated."""
 
 import threading
 import time
@@ -19,12 +19,12 @@ from publishing.platforms.base import CommentPage, Connector, Counts, Profile, P
 from publishing.sending import due_posts
 from publishing.sending.context import SendingContext
 
-#: Longest round of sending; posts that are out by then count.
+#: Longest time of one round of sending; the posts published by then count.
 _PATIENCE_SECONDS = 60.0
 
 
 class InstantPlatform(Connector):
-    """A platform that accepts every post at once and finds every post."""
+    """A platform that accepts every post at once, and finds every post it is asked for."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -59,7 +59,7 @@ class InstantPlatform(Connector):
 
 
 class _OnePlatform:
-    """A registry of platforms that returns the same one for every name."""
+    """A table of platforms that has the same platform under every code."""
 
     def __init__(self, platform: InstantPlatform) -> None:
         self._platform = platform
@@ -72,17 +72,17 @@ class _OnePlatform:
 
 
 class Publishing(Opened):
-    """The publishing database of one set, with the use cases on it."""
+    """publishing's database of one set, and the service's use cases on it."""
 
     def __init__(self, run: Path, each: str, sizes: Sizes) -> None:
         super().__init__(run, "publishing", each)
         self.sizes, self.pages = sizes, Pages(sizes)
         self.platform = InstantPlatform()
-        #: The post that the last preparation scheduled.
+        #: Id of the post that the preparation of this run has scheduled.
         self.scheduled_id = ""
         self.app = self._make_app()
         self.seeded_at = datetime.now(UTC)
-        #: Beginning of the times for which operations schedule, far from all seeded posts.
+        #: The first time for which operations schedule posts, later than that of any seeded post.
         self.first_slot = datetime.now(UTC).replace(microsecond=0) + timedelta(days=40)
 
     def _make_app(self) -> SendingContext:
@@ -95,17 +95,17 @@ class Publishing(Opened):
             fill(copier, self.sizes, self.seeded_at, token)
 
     def caller(self, page: int) -> Caller:
-        """Returns a caller for the account that owns the page, with a new operation."""
+        """Returns a caller for the account to which the page belongs, with a new operation id."""
         account_id = self.pages.account_id(page)
         return Caller(account_id=account_id, user_id=account_id, operation_id=new_id("op"))
 
     def schedule_request(self, page: int, number: int) -> api.SchedulePost:
-        """Returns a request to schedule a post. Its time is two hours after that of the number before."""
+        """Returns a request to schedule a post. Requests with successive numbers are two hours apart."""
         at = self.first_slot + timedelta(hours=2 * (number % 300))
         return api.SchedulePost(page_id=self.pages.id(page), message=f"Number {number}", scheduled_at=at)
 
     def wait_side(self) -> None:
-        """Waits until no reconciliation runs."""
+        """Waits until no reconciliation is running; fails after 30 s."""
         assert self.app.side.wait_idle(30)
 
     def end_sending(self) -> None:
@@ -115,7 +115,7 @@ class Publishing(Opened):
         )
 
     def requeue_due(self) -> None:
-        """Queues the posts that `send` has published once more, as a manual retry does."""
+        """Queues the due posts that `send` has published once more, as a manual retry does."""
         self.run_sql(
             "WITH again AS (UPDATE posts SET state = 'queued', out_at = scheduled_at, remote_id = NULL,"
             " attempts_before = attempts, lease_until = NULL WHERE state IN ('published', 'sending')"
@@ -124,7 +124,7 @@ class Publishing(Opened):
         )
 
     def send(self, count: int) -> float:
-        """Sends due posts until `count` of them are published. Returns posts per second."""
+        """Publishes `count` due posts, or as many as possible in 60 s. Returns posts per second."""
         app = self._make_app()
         until, give_up_at = self.platform.count + count, time.monotonic() + _PATIENCE_SECONDS
         app.lease.keep()
@@ -134,14 +134,16 @@ class Publishing(Opened):
                 if not due_posts.publish_due_posts(app):
                     time.sleep(0.005)
             sent, seconds = count - max(until - self.platform.count, 0), time.perf_counter() - began
-            app.page_queues.wait_idle(_PATIENCE_SECONDS)  # claimed posts are sent and not released
+            app.page_queues.wait_idle(_PATIENCE_SECONDS)  # lets claimed posts be published, not released
         finally:
             app.finish()
         return sent / seconds
 
     def row_versions(self) -> int:
-        """Returns how many rows were inserted and updated so far. Before that it ends the connection that renews
-        leases, because PostgreSQL counts a connection's rows when it ends.
+        """Returns how many rows have been inserted and updated so far, in all tables.
+
+        First closes the connections that renew leases and that the pool holds: PostgreSQL counts a connection's rows
+        when it ends.
         """
         self.app.lease.end()
         return super().row_versions()

@@ -1,4 +1,4 @@
-"""quota's admission of requests on one database."""
+"""The use cases of the service quota, run in this process on one database."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,12 +17,12 @@ from quota.config import QuotaConfig
 from quota.store import Store
 
 TABLES = ("counters", "unit_charges")
-#: Requests in one batch of a gateway.
+#: Number of requests that the gateway sends in one batch.
 _TOGETHER = 16
 
 
 class Quota(Opened):
-    """The quota database of one set, with the use cases on it."""
+    """quota's database of one set, and the service's use cases on it."""
 
     def __init__(self, run: Path, each: str, sizes: Sizes) -> None:
         super().__init__(run, "quota", each)
@@ -40,7 +40,9 @@ class Quota(Opened):
         return (line(id_of("usr", n), f"{now:%Y-%m}", 12) for n in range(self.sizes.accounts))
 
     def _charges(self, now: datetime) -> Iterator[str]:
-        """Yields the rows of charges. Even the oldest is too young to be deleted by the clean-up."""
+        """Yields rows of unit charges in COPY's text format. All are younger than three days, so that the clean-up
+        deletes none.
+        """
         for n, at in enumerate(spread(self.sizes.charges, ago(now, days=2.9), now)):
             account = id_of("usr", n % self.sizes.accounts)
             yield line(id_of("op", n, at), account, f"{at:%Y-%m}", "publishes", 1, stamp(at))

@@ -1,6 +1,4 @@
-"""Runs a PostgreSQL for the benchmark alone, sized for the full databases, and migrates a database for each set and
-service.
-"""
+"""Runs a PostgreSQL that only this benchmark uses, with a migrated database for each service and each set."""
 
 import os
 import time
@@ -17,8 +15,8 @@ from local.servers import postgres
 
 SERVICES = ("publishing", "quota", "webhooks")
 SETS = ("small", "full")
-#: A production server's memory in place of the local stack's; the rest makes seeding quick. Autovacuum would start at
-#: some moment of one side's measurement; VACUUM and ANALYZE run once after seeding.
+#: Settings of PostgreSQL: the memory of a production server, and settings that make seeding quick. Autovacuum is off,
+#: because it might start while only one set is measured; VACUUM and ANALYZE run once after seeding.
 _SIZES = {
     "shared_buffers": "1GB",
     "maintenance_work_mem": "512MB",
@@ -31,7 +29,7 @@ _START_SECONDS = 60.0
 
 @contextmanager
 def running(run: Path, tell: Callable[[str], None]) -> Iterator[None]:
-    """Runs the server during the block, with empty databases `<service>_<set>`."""
+    """Runs the server during the block. Its databases `<service>_<set>` are migrated and empty."""
     run.mkdir(parents=True, exist_ok=True)
     names = [name_of(service, each) for service in SERVICES for each in SETS]
     postgres.prepare(run, durable=False, sizes=_SIZES)
@@ -52,7 +50,7 @@ def name_of(service: str, each: str) -> str:
 
 
 def url_of(run: Path, name: str) -> str:
-    """Returns the URL of a database for a role that owns only this database, as each service has one."""
+    """Returns the URL of a database, with the role that owns only this database, as each service has one."""
     return postgres.service_url(run, name, password=name)
 
 
@@ -62,7 +60,7 @@ class Opened:
     def __init__(self, run: Path, service: str, each: str) -> None:
         self.name = name_of(service, each)
         self.url = url_of(run, self.name)
-        #: For seeding, which switches triggers off: a service's own role may not.
+        #: An administrator's URL, for seeding: a service's own role may not disable triggers.
         self.admin_url = postgres.url(run, self.name)
         self.database = Database(self.url)
         self._statistics = Statistics(postgres.url(run, "postgres"), self.name)
@@ -72,14 +70,14 @@ class Opened:
         self._statistics.close()
 
     def run_sql(self, statement: str) -> list[tuple[object, ...]]:
-        """Runs SQL that prepares or counts rows; its time is not measured."""
+        """Runs SQL that prepares or counts rows. Returns the rows, if there are any."""
         with self.database.reading() as connection:
             result = connection.exec_driver_sql(statement)
             return [tuple(row) for row in result] if result.returns_rows else []
 
     def blocks(self, work: Callable[[], object]) -> int:
-        """Returns how many blocks PostgreSQL reads for this work. The work must use only the connection that the pool
-        used last.
+        """Returns how many blocks PostgreSQL reads, from memory or disk, for this work. The work must use only the
+        connection that the pool used last.
         """
         self._flush()
         before = self._statistics.blocks()
@@ -88,7 +86,7 @@ class Opened:
         return self._statistics.blocks() - before
 
     def row_versions(self) -> int:
-        """Returns how many rows were inserted and updated so far, in all tables.
+        """Returns how many rows have been inserted and updated so far, in all tables.
 
         First closes the pool's connections, because PostgreSQL counts the rows of a connection when it ends.
         """
@@ -101,7 +99,7 @@ class Opened:
 
 
 class Statistics:
-    """PostgreSQL's statistics of one database, read through a connection to another one."""
+    """Reads PostgreSQL's statistics of one database, through a connection to another database."""
 
     def __init__(self, admin_url: str, name: str) -> None:
         self._connection = psycopg2.connect(admin_url.replace("+psycopg2", ""))

@@ -1,29 +1,29 @@
-"""The number of rows that each database gets."""
+"""The number of rows in the small and in the full set of databases."""
 
 from typing import NamedTuple
 
 
 class Sizes(NamedTuple):
-    """The numbers of rows in one set of databases. The small set has just enough for each operation to do the same
-    work.
+    """The numbers of rows in one set of databases. The small set has just enough rows for each operation to do the
+    same work as in the full one.
     """
 
-    #: All posts of publishing, and those of them that are due now, `DUE_EACH` on a page. Those that were published in
-    #: the last 28 of 60 days have a comment poll: two million of the full set.
+    #: All posts, and the due ones, of which each page has `DUE_EACH`. Posts published in the last 28 of 60 days have a
+    #: comment poll: two million of the full set.
     posts: int
     due: int
-    #: Posts of the one page with a long history, more than a search reads at once, and pages of the one account with
-    #: many.
+    #: Posts of the page with the long history, which are more than a search reads at once. Pages of the account with
+    #: many pages.
     page_history: int
     account_pages: int
-    #: Pages of other accounts on which nothing is due: what schedules, links and the like work on.
+    #: Pages without due posts, for operations such as scheduling and linking.
     idle_pages: int
-    #: webhooks.
+    #: The rows of webhooks: deliveries and endpoints.
     deliveries: int
     endpoints: int
-    #: Endpoints that fail: their deliveries wait for the next attempt.
+    #: Endpoints that fail all the time. Their deliveries wait for the next attempt.
     dead_endpoints: int
-    #: quota: accounts with a counters row, and month units held by operations of the last three days.
+    #: The rows of quota: accounts with counters, and unit charges of the last three days.
     accounts: int
     charges: int
 
@@ -32,13 +32,13 @@ class Sizes(NamedTuple):
         return self.due // DUE_EACH
 
     def times(self, scale: float) -> "Sizes":
-        """Returns the full sizes multiplied by `scale`, but none smaller than in the small set."""
+        """Returns these sizes multiplied by `scale`, but none smaller than in the small set."""
         return Sizes(*(max(int(full * scale), small) for full, small in zip(self, SMALL, strict=True)))
 
 
-#: Due posts of one page: all of them fit the hourly cap of every platform used here.
+#: Due posts of a page: so few that no hourly cap refuses one.
 DUE_EACH = 3
-#: The sizes for which docs/scale.md promises that nothing grows.
+#: docs/scale.md promises that operations cost the same up to these sizes.
 FULL = Sizes(
     posts=5_000_000,
     due=300_000,

@@ -1,5 +1,5 @@
-"""The operations of webhooks on one database. A tenth of the endpoints have a due delivery; some fail all the time and
-wait for their next attempt.
+"""The use cases of the service webhooks, run in this process on one database. In both sets ten endpoints have a due
+delivery, and a quarter of the endpoints fail all the time and wait for their next attempt.
 """
 
 from collections.abc import Iterator
@@ -31,16 +31,16 @@ _DELIVERY = (
     "subscription_id", "id", "event_id", "event", "state", "due_at", "attempts", "failures", "created_at",
 )  # fmt: skip
 _EVENT = "post.published"
-#: Subscriptions of one account, deliveries of one event.
+#: Number of subscriptions of an account, and thus of deliveries of an event.
 _EACH = 2
-#: Endpoints with due deliveries, as many in both sets.
+#: Number of endpoints with due deliveries, the same in both sets.
 _DUE = 10
-#: The batch size of the service's loop.
+#: Batch size of the service's worker loop.
 _READY_AT_ONCE = 5_000
 
 
 class Webhooks(Opened):
-    """The webhooks database of one set, with the use cases on it."""
+    """webhooks' database of one set, and the service's use cases on it."""
 
     def __init__(self, run: Path, each: str, sizes: Sizes) -> None:
         super().__init__(run, "webhooks", each)
@@ -85,9 +85,7 @@ class Webhooks(Opened):
             )
 
     def _is_dead(self, endpoint: int) -> bool:
-        """Whether an endpoint fails all the time. In the full set every fourth does, spread over those with due
-        deliveries.
-        """
+        """Whether an endpoint fails all the time: one in four does, and none of them has a due delivery."""
         return endpoint % (self.sizes.endpoints // self.sizes.dead_endpoints) == 1
 
     def _events(self, now: datetime) -> Iterator[str]:
@@ -96,8 +94,8 @@ class Webhooks(Opened):
             yield line(id_of("evt", n), _EVENT, body, stamp(at))
 
     def _deliveries(self, now: datetime) -> Iterator[str]:
-        """Yields the rows of deliveries. All deliveries of a failing endpoint are pending; of each endpoint that has a
-        due one only the newest is; the others are delivered.
+        """Yields rows of deliveries in COPY's text format. All deliveries of a failing endpoint are pending, and the
+        newest delivery of an endpoint with a due one; the others are delivered.
         """
         later = stamp(now + timedelta(hours=2))
         count, endpoints = self.sizes.deliveries, self.sizes.endpoints
@@ -148,7 +146,7 @@ def _look(world: Webhooks, number: int) -> object:
 
 
 def _arrive(world: Webhooks, number: int) -> None:
-    """Stores the arrival of an event. Each run uses another account."""
+    """Stores an event, and with it deliveries to two endpoints. Each run uses another account."""
     account = _account((3 + _EACH * number) % world.sizes.endpoints)
     event = Event(
         id=new_id("evt"),

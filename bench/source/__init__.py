@@ -1,3 +1,1 @@
-"""A service that only stages events. It works on publishing's database, so that its events take publishing's outbox
-and relay.
-"""
+"""A service that only stages events. It runs on publishing's database, so that publishing's relay sends its events."""

@@ -1,4 +1,4 @@
-"""The Protocol of the service that stages events, and its records."""
+"""The contract of the service that stages events: its Protocol and records."""
 
 from typing import Protocol
 
@@ -15,7 +15,7 @@ class StageEvents(Record):
 
 
 class Staged(Record):
-    """The ids of the staged events, and when they were committed (Unix seconds)."""
+    """The ids of the staged events, and the time of the commit in Unix seconds."""
 
     event_ids: tuple[str, ...]
     committed_at: float

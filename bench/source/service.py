@@ -1,4 +1,4 @@
-"""The service that stages events, built with chassis like the product's services."""
+"""The service that stages events, built with chassis as the product's services are."""
 
 import time
 
@@ -12,7 +12,7 @@ from contracts.caller import Caller
 
 
 class PublishingDatabase(DatabaseProvider):
-    """Connects the service to publishing's database. Its events are signed with publishing's keys."""
+    """The service's database, which is publishing's. Its events are signed with publishing's keys."""
 
     @property
     def signatures(self) -> Signatures:

@@ -21,7 +21,7 @@ _POST = ScheduledPost(
 
 
 def stage(database: Database, account_ids: tuple[str, ...], count: int) -> tuple[str, ...]:
-    """Stages `count` events for each account. Returns their ids after the commit."""
+    """Stages `count` events for each account in one transaction. Returns their ids after the commit."""
     error = PostError(code="PLATFORM_REJECTED", message="The platform rejected the request.")
     stagings = [
         Staging(

@@ -28,13 +28,13 @@ START_SECONDS, STOP_SECONDS = 60.0, 20.0
 
 
 def step(script: str, *arguments: str | Path, **env: str | Path) -> None:
-    """Runs one of the Dockerfile's RUN lines with this Python. Raises an error if the line fails."""
+    """Runs a RUN line of the Dockerfile with this Python. Fails the test if the line fails."""
     done = step_result(script, *arguments, **env)
     assert done.returncode == 0, done.stderr
 
 
 def step_result(script: str, *arguments: str | Path, **env: str | Path) -> subprocess.CompletedProcess[str]:
-    """Runs one of the Dockerfile's RUN lines with this Python. Returns the result, even of a failure."""
+    """Runs a RUN line of the Dockerfile with this Python. Returns the result, even if the line fails."""
     told = {"PYTHON": sys.executable, "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PIP_NO_COMPILE": "1"}
     return subprocess.run(
         [ROOT / "deploy" / "images" / script, *arguments],
@@ -45,16 +45,13 @@ def step_result(script: str, *arguments: str | Path, **env: str | Path) -> subpr
 
 @dataclass(frozen=True)
 class Environment:
-    """A virtual environment with one of our packages."""
+    """A virtual environment in which one of our packages is installed."""
 
     name: str
     python: Path
 
     def evaluate(self, code: str) -> Any:
-        """Runs `code` in the environment. Returns what the code assigns to `found`, through JSON.
-
-        Python's option `-I` makes it ignore PYTHONPATH and the current folder.
-        """
+        """Runs `code` in the environment. Returns the JSON value that the code assigns to `found`."""
         done = subprocess.run(
             [self.python, "-I", "-W", "ignore", "-c", f"import json\n{code}\nprint(json.dumps(found))"],
             cwd=self.python.parent, capture_output=True, text=True, timeout=60,
@@ -64,7 +61,7 @@ class Environment:
 
 
 class Running:
-    """A process in an environment, with the settings of its container."""
+    """A process in an environment, with the settings that its container has."""
 
     def __init__(
         self, environment: Environment, start: Sequence[str], env: dict[str, str], port: int
@@ -94,7 +91,7 @@ class Running:
             time.sleep(0.05)
 
     def is_healthy(self, path: str = "/healthz") -> bool:
-        """Asks for the process's health as the image's HEALTHCHECK does, and returns whether it is healthy."""
+        """Returns whether the process is healthy, as the image's HEALTHCHECK asks it."""
         try:
             with urllib.request.urlopen(self.url + path, timeout=2):
                 return True
@@ -133,8 +130,8 @@ def empty_database(admin: Engine) -> Iterator[Engine]:
 
 
 def make_rabbitmqctl(folder: Path) -> str:
-    """Writes a program into this folder that runs `rabbitmqctl` on our broker. Skips the test if the broker is another
-    one.
+    """Writes a program into this folder that runs `rabbitmqctl` on our broker, and returns its path. Skips the test if
+    it is not our broker.
     """
     servers = Path(os.environ.get("TEST_RUN_DIR", ""))
     script = rabbitmq.server_script()

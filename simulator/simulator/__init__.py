@@ -1,1 +1,3 @@
-"""A stand-in for the social platforms' HTTP APIs. No service imports it and it imports no service."""
+"""Simulates the HTTP APIs of the social platforms, the AI providers and Stripe, for local stacks and tests. No service
+imports this package, and it imports no service.
+"""

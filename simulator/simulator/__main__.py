@@ -11,12 +11,13 @@ from gunicorn.app.base import BaseApplication
 
 from simulator.config import Settings, from_environment
 
-#: Enough for a load test: calls that hang or are slow, and fetches of our own sample media, hold a thread each.
+#: Enough for a load test: each call that hangs or is slow holds a thread, and so does each fetch of our own sample
+#: media.
 _THREADS = 512
 
 
 class _Server(BaseApplication):  # type: ignore[misc]
-    """gunicorn with one worker process, because all state is in memory."""
+    """Runs the simulator in gunicorn with one worker process, because all state is in that process's memory."""
 
     def __init__(self, host: str, port: int, certificate: str | None, settings: Settings) -> None:
         self._options = {
@@ -39,7 +40,7 @@ class _Server(BaseApplication):  # type: ignore[misc]
             self.cfg.set(name, value)
 
     def load(self) -> Flask:
-        # In the worker only, so that the parent process stays small.
+        # Imported in the worker process only, so that the parent process stays small.
         from simulator.app import create_app
         from simulator.simulation import Simulation
 
@@ -52,12 +53,12 @@ _close_gracefully = util.close_graceful
 
 
 def _closed_aside(connection: socket.socket) -> None:
-    """Closes the connection in a thread of its own, because closing waits while the client still uploads."""
+    """Closes a connection in a separate thread, because closing waits while the client is still uploading."""
     threading.Thread(target=_close_gracefully, args=(connection,), daemon=True).start()
 
 
 def main(arguments: list[str] | None = None) -> Any:
-    """Reads the command line and runs the server."""
+    """Reads the command line and serves the simulator until the process is terminated."""
     parser = argparse.ArgumentParser(
         prog="simulator", description="Stand-in for the social platforms' HTTP APIs"
     )

@@ -1,8 +1,9 @@
 """The accounts on the simulated platforms, and their access tokens.
 
-A token contains its account and is signed with the seed. So a restarted simulator accepts the tokens of an earlier
-run. But it lists only accounts that were created or used since its start. Tokens from the control API never expire;
-those from a login expire, or are revoked with their grant.
+A token contains the fields of its account and is signed with the setting `seed`. So a restarted simulator with the
+same seed accepts the tokens that it issued before the restart, but it lists only accounts that were created or used
+since. Tokens from the control API never expire. Tokens from a login expire, and become invalid when their grant is
+revoked.
 """
 
 import base64
@@ -23,7 +24,7 @@ _SIGNATURE_LENGTH = 32
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A page, profile or channel."""
+    """An account on a simulated platform: a page, a profile or a channel."""
 
     platform: str
     account_id: str
@@ -32,12 +33,12 @@ class Account:
 
     @property
     def followers(self) -> int:
-        """The number of followers. It is derived from the id, so that a restart does not change it."""
+        """The number of followers. It is computed from the account id, so it is the same after a restart."""
         return int(hashlib.sha256(self.account_id.encode()).hexdigest()[:4], 16) + 100
 
 
 class Accounts:
-    """Issues accounts and tokens, and verifies tokens."""
+    """Creates accounts, issues their tokens and verifies tokens."""
 
     def __init__(self, seed: str, now: Callable[[], datetime]) -> None:
         self._seed = seed.encode()
@@ -48,8 +49,8 @@ class Accounts:
         self._read = lru_cache(maxsize=8192)(self._read_token)
 
     def issue(self, platform: str, name: str | None = None, username: str | None = None) -> Account:
-        """Creates an account at a platform and returns it. The platform's row in `PLATFORMS` must have
-        `new_account_id`.
+        """Creates an account on a platform and returns it. Not for providers without accounts (`new_account_id` is
+        None in their row of `PLATFORMS`).
         """
         row = PLATFORMS[platform]
         assert row.new_account_id is not None
@@ -62,11 +63,11 @@ class Accounts:
         return account
 
     def token(self, account: Account, prefix: str | None = None, **facts: Any) -> str:
-        """Returns the access token of an account; with the same arguments always the same one. `prefix`: for a token
-        that does not belong to a platform's account.
+        """Returns an access token of an account. The same arguments always give the same token.
 
-        `facts` may hold `exp` (seconds since 1970), `grant` (the login that gave the token, which may be revoked) and
-        a platform's own fields.
+        `prefix` is the beginning of the token, by default the platform's. `facts` are further values that the token
+        contains: `exp` (when it expires, in seconds since 1970), `grant` (the id of the grant with which it can be
+        revoked), and fields of the platform.
         """
         body = [
             account.platform,
@@ -80,13 +81,13 @@ class Accounts:
         return self.seal(prefix, body)
 
     def seal(self, prefix: str, body: Any) -> str:
-        """Returns a signed token that contains `body`."""
+        """Returns a token that begins with `prefix`, contains `body` as JSON, and is signed."""
         text = json.dumps(body, separators=(",", ":"))
         packed = base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
         return prefix + packed + self._signature(packed)
 
     def unseal(self, prefix: str, token: str) -> Any:
-        """Returns what `seal` put into a token, or None if its prefix or signature is wrong."""
+        """Returns the `body` that was given to `seal`, or None if the token's prefix or signature is wrong."""
         packed, signature = token[len(prefix) : -_SIGNATURE_LENGTH], token[-_SIGNATURE_LENGTH:]
         if not token.startswith(prefix) or not hmac.compare_digest(
             self._signature(packed).encode(), signature.encode()
@@ -95,14 +96,14 @@ class Accounts:
         return json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
 
     def revoke(self, grant: str) -> None:
-        """Makes all tokens of a grant invalid."""
+        """Makes all tokens of a grant (one login of a person) invalid."""
         self._revoked.add(grant)
 
     def is_revoked(self, grant: str | None) -> bool:
         return grant in self._revoked
 
     def facts(self, token: str) -> dict[str, Any]:
-        """Returns what a token contains besides its account."""
+        """Returns the facts in a token (see `token`); an empty dict for a forged token."""
         found = self._read(token)
         return found[1] if found is not None else {}
 
@@ -121,19 +122,21 @@ class Accounts:
         return account
 
     def is_expired(self, account_id: str) -> bool:
-        """Whether a test has let the account's tokens expire through the control API."""
+        """Whether a test has expired the account's tokens through the control API."""
         return account_id in self._expired
 
     def set_expired(self, account_id: str, expired: bool) -> None:
-        """Expires the tokens of an account, or makes them valid again."""
+        """Marks the tokens of an account as expired, or removes that mark."""
         (self._expired.add if expired else self._expired.discard)(account_id)
 
     def find(self, account_id: str) -> Account | None:
-        """Returns an account that was created or used since the start; None for any other id."""
+        """Returns an account that was created or used since the simulator started; None for any other id."""
         return self._known.get(account_id)
 
     def known(self, platform: str | None = None) -> list[Account]:
-        """Returns the accounts that were created or used since the start, oldest first."""
+        """Returns the accounts that were created or used since the simulator started, oldest first; of one platform or
+        of all.
+        """
         return [account for account in list(self._known.values()) if platform in (None, account.platform)]
 
     def _signature(self, body: str) -> str:

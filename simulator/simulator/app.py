@@ -1,5 +1,5 @@
-"""The web applications of the simulator: one for the control API and the sample media, and one for each group of
-platform hosts.
+"""Builds the simulator's Flask applications: one for the control API, the sample media, the AI providers and Stripe,
+and one for each platform's host names.
 """
 
 from importlib import import_module
@@ -15,12 +15,12 @@ from simulator.platforms import PLATFORMS
 from simulator.samples.routes import media
 from simulator.simulation import Simulation
 
-#: Longest text field of a form in bytes: a Facebook message has up to 63,206 characters.
+#: Longest text field of a form in bytes. Our choice, far above the 63,206 characters of a Facebook message.
 _FORM_TEXT_BYTES = 8 << 20
 
 
 def create_app(sim: Simulation) -> Flask:
-    """Creates the application of one simulator. It passes calls to a platform's host on to the application of that
+    """Returns the application of a simulator. It passes a call to a platform's host on to the application of that
     host.
     """
     app = _application(sim)
@@ -52,7 +52,8 @@ def _application(sim: Simulation, platform: str | None = None) -> Flask:
 def _read_slowly(sim: Simulation, platform: str | None) -> None:
     """Slows down the reading of the request's body if a fault is planned for that.
 
-    The fault is looked up for the account of the token, or for the host's platform if the request has no token.
+    Looks for a fault of the account to which the token belongs; without a token, for a fault of the platform to which
+    the host belongs.
     """
     holder = sim.accounts.holder(request.headers.get("Authorization", "").partition(" ")[2])
     if holder is not None or platform is not None:
@@ -61,10 +62,12 @@ def _read_slowly(sim: Simulation, platform: str | None) -> None:
 
 
 def _not_here(problem: Exception) -> tuple[Response, int]:
-    """Answers a call that does not name a platform's host."""
+    """Answers 404 to a call that names no host of a platform and no path of the control API."""
     return jsonify(error="Put the platform's host before the path, as in /graph.facebook.com/v26.0/me"), 404
 
 
 def _say_nothing(problem: Exception) -> Response:
-    """Returns a response that is never sent, because the socket is shut down already."""
+    """Returns the response that Flask requires after a dropped connection. It is never sent: the socket is already
+    shut down.
+    """
     return Response(status=500)

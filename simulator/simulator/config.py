@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from simulator.platforms import PLATFORMS
 
-#: LinkedIn's second app, for company pages, in `Settings.apps`.
+#: Key in `Settings.apps` of LinkedIn's second app, which is for company pages.
 LINKEDIN_PAGES = "LN pages"
 _APPS = {code: row.app for code, row in PLATFORMS.items() if row.app} | {
     f"{code} pages": row.pages_app for code, row in PLATFORMS.items() if row.pages_app
@@ -16,53 +16,54 @@ _APPS = {code: row.app for code, row in PLATFORMS.items() if row.app} | {
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the simulator behaves. Times in seconds, sizes in bytes."""
+    """The settings of a simulator. Times are in seconds, sizes in bytes."""
 
-    #: Key of all access tokens. The same seed accepts the tokens of an earlier run.
+    #: Signs all access tokens. A simulator with the same seed accepts the tokens of an earlier run.
     seed: str = "posthaste-local"
-    #: Id and secret of our app, by platform code or `LINKEDIN_PAGES`.
+    #: Platform code or `LINKEDIN_PAGES` → id and secret of our app.
     apps: Mapping[str, tuple[str, str]] = field(
         default_factory=lambda: {code: (app.id, app.secret) for code, app in _APPS.items()}
     )
     #: Whether the LinkedIn apps get refresh tokens, as approved apps do.
     linkedin_refresh: bool = False
-    #: Where Meta's webhooks go, `/facebook` or `/instagram` added (control API: POST /_sim/meta/webhook), what is said
-    #: there first, and how many batches come for one that comes twice (0: none does).
+    #: URL of Meta's webhooks, to which `/facebook` or `/instagram` is added (control API: POST /_sim/meta/webhook);
+    #: the token that Meta sends there to verify the URL; and of how many batches one is sent twice (0: none).
     meta_webhook_url: str = ""
     meta_verify_token: str = ""
     hook_duplicates: int = 3
     #: host -> "address:port" for media URLs fetched from hosts that DNS does not know.
     host_map: Mapping[str, str] = field(default_factory=dict)
-    #: How long containers and videos stay in progress (local-stack.md, "Waiting times": 3 s at most).
+    #: How long the platforms process a container or video (local-stack.md, "Waiting times": 3 s at most).
     processing_seconds: float = 0.5
-    #: How long a Veo film is in progress (the same place).
+    #: How long Veo takes to make a film (the same section).
     film_seconds: float = 1.5
-    #: The accepted keys, which are those of the local stack.
+    #: The only API keys that are accepted. The local stack uses the same.
     gemini_key: str = "local-gemini-key"
     openai_key: str = "local-openai-key"
     stripe_key: str = "local-stripe-key"
-    #: Where events about payments go (control API: POST /_sim/stripe/webhook), and what signs them.
+    #: URL of Stripe's webhooks (control API: POST /_sim/stripe/webhook), and the secret that signs them.
     stripe_webhook_url: str = ""
-    stripe_webhook_secret: str = "local-webhook-secret"  # noqa: S105 - lets nobody in anywhere else
-    #: Posts an Instagram account may publish in 24 hours (platforms.md 3: 50 or 100; the stricter).
+    stripe_webhook_secret: str = "local-webhook-secret"  # noqa: S105 - valid in a simulator only
+    #: Posts that an Instagram account may publish in 24 hours (platforms.md 3 has 50 and 100; this is the stricter).
     instagram_quota: int = 50
-    #: Whether TikTok has audited the app: if not, posts can only be private. How often an account may begin a post in
-    #: a minute, and how many it may have in a day; its longest video; hosts of ours that TikTok knows, none: any.
+    #: Whether TikTok has audited the app: otherwise posts can only be private. The number of posts that an account may
+    #: begin in a minute, and may have in a day; its longest video in seconds; the hosts of ours that TikTok has
+    #: verified, empty: any host.
     tiktok_audited: bool = False
     tiktok_inits: int = 6
     tiktok_posts: int = 15
     tiktok_video_seconds: int = 600
     tiktok_verified_hosts: tuple[str, ...] = ()
-    #: What a YouTube channel may upload in a day, and the units for everything else (platforms.md 7).
+    #: Uploads of a YouTube channel in a day, and its quota units for all other calls (platforms.md 7).
     youtube_uploads: int = 100
     youtube_units: int = 10_000
     #: How long a `hang` fault keeps a connection open without an answer.
     hang_seconds: float = 120.0
-    #: How late a `slow` fault answers.
+    #: How long a `slow` fault delays an answer.
     slow_seconds: float = 2.0
     #: Seed of realistic latencies of the social platforms (`latency.py`); empty: no latency.
     slow_seed: str = ""
-    #: Longest time for fetching one media URL.
+    #: Timeout for fetching one media URL.
     fetch_seconds: float = 10.0
 
     @property
@@ -71,12 +72,14 @@ class Settings:
 
     @property
     def meta_app_secret(self) -> str:
-        """The secret with which `appsecret_proof` is checked, if there is one."""
+        """The app secret with which `appsecret_proof` is checked. Empty: it is not checked."""
         return self.apps["FB"][1]
 
 
 def parse_host_map(text: str) -> dict[str, str]:
-    """Reads `OUTBOUND_HOST_MAP`: a JSON object, or `host=address:port` pairs between commas."""
+    """Parses `OUTBOUND_HOST_MAP`, a JSON object or `host=address:port` pairs separated by commas. Returns host →
+    address:port.
+    """
     if text.lstrip().startswith("{"):
         return {str(host).lower(): str(target) for host, target in json.loads(text).items()}
     pairs = (pair.split("=", 1) for pair in text.split(",") if "=" in pair)
@@ -84,7 +87,7 @@ def parse_host_map(text: str) -> dict[str, str]:
 
 
 def from_environment(environ: Mapping[str, str] = os.environ) -> Settings:
-    """Reads the settings from the environment; README.md lists the names."""
+    """Reads the settings from environment variables, which README.md lists."""
     default = Settings()
     return Settings(
         seed=environ.get("SIMULATOR_SEED", default.seed),

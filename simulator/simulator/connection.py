@@ -1,4 +1,4 @@
-"""Acts on the socket under a request: closes it without an answer, or keeps it open without one."""
+"""Functions on the socket of a request: they close it without an answer, or keep it open without one."""
 
 import contextlib
 import select
@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 
 
 class ConnectionDropped(ConnectionError):
-    """Raised when a fault has closed the connection, so that no response can be sent."""
+    """Raised after a fault has closed the connection, so that no response can be sent."""
 
 
 def cut(environ: dict[str, Any]) -> None:
-    """Closes the request's connection at once."""
+    """Closes the connection of a request at once."""
     client: socket.socket | None = environ.get("gunicorn.socket")
     if client is not None:
         with contextlib.suppress(OSError):  # the caller may have left first
@@ -21,13 +21,15 @@ def cut(environ: dict[str, Any]) -> None:
 
 
 def drop(environ: dict[str, Any]) -> NoReturn:
-    """Closes the request's connection before any byte of the answer is sent."""
+    """Closes the connection of a request without an answer, and raises ConnectionDropped."""
     cut(environ)
     raise ConnectionDropped
 
 
 def hang(environ: dict[str, Any], released: threading.Event, seconds: float) -> NoReturn:
-    """Sends nothing until the caller disconnects, `released` is set or the time is over. Then closes the connection."""
+    """Sends nothing for `seconds`, or until the caller disconnects or `released` is set. Then closes the connection
+    and raises ConnectionDropped.
+    """
     client: socket.socket | None = environ.get("gunicorn.socket")
     until = time.monotonic() + seconds
     while time.monotonic() < until and not released.wait(0.1):

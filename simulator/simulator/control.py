@@ -1,4 +1,4 @@
-"""/_sim: the control API for tests and operators (local-stack.md, "Simulator control")."""
+"""The routes of the control API (`/_sim`) for tests and operators (local-stack.md, "Simulator control")."""
 
 import zlib
 from dataclasses import asdict
@@ -32,21 +32,25 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/clock")
     def shift_clock() -> Response:
-        """Sets by how much the simulator's clock differs from real time. A new difference replaces the last one."""
+        """Takes {shift_seconds} and sets by how much the simulator's clock differs from real time. It replaces the
+        earlier shift.
+        """
         sim.clock.shift_seconds = _number(_body(), "shift_seconds", float)
         return show_clock()
 
     @control.post("/latencies")
     def set_latencies() -> Response:
-        """Turns on realistic latencies (`latency.py`); an empty seed turns them off."""
+        """Takes {seed} and gives calls realistic latencies, drawn with this seed (`latency.py`). An empty seed turns
+        them off.
+        """
         sim.latencies.begin(_text(_body(), "seed") or "")
         return jsonify(seed=sim.latencies.seed)
 
     @control.post("/differences")
     def set_differences() -> Response:
-        """Sets values that the platforms give instead of their usual ones, for all accounts.
+        """Takes {name: value} for names in `DOUBTFUL`, and makes the platforms use these values for all accounts.
 
-        A body without names makes all values usual again.
+        Each call replaces the values of the call before it; names that are left out have their usual values.
         """
         body = _body()
         if unknown := sorted(set(body) - set(DOUBTFUL)):
@@ -56,7 +60,9 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/reset")
     def reset() -> Response:
-        """Deletes faults, posts, comments, works and payments; accounts, tokens, keys and the clock stay."""
+        """Deletes faults, differences, posts, comments, works of the AI providers and payments. Accounts, access
+        tokens, Stripe's customers and the clock stay.
+        """
         sim.reset()
         return jsonify(status="ok")
 
@@ -161,7 +167,7 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
 
     @control.post("/metrics")
     def set_metrics() -> Response:
-        """Sets the given counts of a post. Later comments are added to them."""
+        """Takes {platform, post_id} and new counts of this post (likes, comments, shares). New comments add to them."""
         body = _body()
         post = _post(sim, body)
         post.likes = _number(body, "likes", int, post.likes)
@@ -173,7 +179,9 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
 def _add_works(control: Blueprint, sim: Simulation) -> None:
     @control.get("/ai")
     def list_works() -> Response:
-        """Lists what the AI providers made, with a count by provider and operation."""
+        """Lists the pictures, films and captions that the AI providers made, with their number by provider and
+        operation.
+        """
         return jsonify(
             counts=sim.works.counts(),
             works=[{**asdict(work), "created_at": rfc3339(work.created_at)} for work in sim.works.rows()],

@@ -1,6 +1,4 @@
-"""Planned faults: decide which call to which platform fails next. The texts of the errors are in each platform's
-module.
-"""
+"""Faults that tests plan: decides which call to which platform fails next. Each platform's module words its errors."""
 
 import itertools
 import threading
@@ -23,19 +21,19 @@ OPERATIONS = (*SOCIAL_OPERATIONS, "image", "edit", "video", "caption", "download
 MODES = (
     "reject", "rate_limit", "server_error", "hang", "drop_after_accept", "expired", "slow", "trickle",
 )  # fmt: skip
-#: What `trickle` slows down: the answer, or the reading of the request body.
+#: What `trickle` slows down: sending the answer, or reading the request's body.
 SIDES = ("answer", "body")
-#: Operation of a call whose body is read slowly: the real one is known only after the body has been read.
+#: The operation under which faults of the side "body" are stored: a call's own operation is only known after its body.
 _BODY = "body"
-#: Modes in which the platform answers with an error and changes nothing.
+#: Modes in which the platform answers with an error and does nothing.
 REFUSALS = ("reject", "rate_limit", "server_error", "expired")
 
 
 @dataclass(slots=True)
 class Fault:
-    """A planned fault. `times` is the number of calls that it will still hit.
+    """A planned fault. `times` is the number of calls that it will still affect.
 
-    A fault for the operation `any` is stored once for each operation, with the same id.
+    A fault for the operation `any` is stored as one `Fault` for each operation, all with the same id.
     """
 
     fault_id: str
@@ -46,13 +44,15 @@ class Fault:
     account_id: str | None
     #: Delay of `slow` in seconds; None: the simulator's default.
     seconds: float | None = None
-    #: The rate of `trickle`, and what it slows down.
+    #: The rate of `trickle`, and one of `SIDES`.
     bytes_per_second: float | None = None
     side: str | None = None
 
 
 class Planned(str):
-    """What happens to one call: the mode of the fault, with its delay. In the mode `late` the call is only slow."""
+    """The fault that a call gets: its mode as a string, with a delay in seconds. Mode `late`: the call is only
+    delayed.
+    """
 
     __slots__ = ("bytes_per_second", "seconds")
 
@@ -66,10 +66,12 @@ class Planned(str):
 
 
 class Faults:
-    """The planned faults, in the order in which they were planned. A call only uses up a fault of its own operation."""
+    """The planned faults in the order in which they were planned. A call uses up only faults of its own operation."""
 
     def __init__(self, hang_seconds: float, slow_seconds: float, latencies: Latencies) -> None:
-        """`latencies` delay every call, with or without a fault."""
+        """Takes the duration of `hang`, the usual delay of `slow`, and the latencies, which delay calls without a
+        fault too.
+        """
         self._latencies = latencies
         self._lock = threading.Lock()
         self._rows: list[Fault] = []
@@ -90,7 +92,9 @@ class Faults:
         bytes_per_second: float | None = None,
         side: str | None = None,
     ) -> str:
-        """Plans a fault and returns its id. A fault that slows the request body takes no operation."""
+        """Plans a fault for the next `times` calls and returns its id. If `side` is "body", `operation` is ignored:
+        the operation of a call is only known after its body has been read.
+        """
         with self._lock:
             fault_id = f"flt_{next(self._numbers)}"
             operations = (_BODY,) if side == "body" else OPERATIONS if operation == "any" else (operation,)
@@ -100,19 +104,21 @@ class Faults:
         return fault_id
 
     def rows(self) -> list[Fault]:
-        """Lists the faults that have not happened yet."""
+        """Returns the faults that still have calls to affect."""
         with self._lock:
             return list(self._rows)
 
     def clear(self) -> None:
-        """Drops all faults and releases the calls that are waiting."""
+        """Deletes all faults, and lets the calls that hang or are delayed continue."""
         with self._lock:
             self._rows.clear()
             self._released.set()
             self._released = threading.Event()
 
     def take(self, platform: str, operation: str, account_id: str | None) -> Planned | None:
-        """Uses up one time of the first fault that matches the call. Returns its mode and delay, or None."""
+        """Returns the mode and the delay of the first fault that matches the call, and counts it as used once. Returns
+        None for a call without a fault or latency.
+        """
         fault = self._next(platform, operation, account_id)
         late = self._latencies.of_call(platform, operation, request.content_length or 0)
         if fault is None:
@@ -122,7 +128,9 @@ class Faults:
         return Planned(fault.mode, late, fault.bytes_per_second)
 
     def read_slowly(self, platform: str, account_id: str | None) -> None:
-        """Slows down the reading of this request's body if a fault says so. Call it before the body is read."""
+        """Slows down the reading of this request's body if a fault is planned for that. Call it before the body is
+        read.
+        """
         fault = self._next(platform, _BODY, account_id) if request.content_length else None
         if fault is not None and fault.bytes_per_second is not None:
             trickle.drip_body(fault.bytes_per_second)
@@ -143,8 +151,10 @@ class Faults:
         return None
 
     def play(self, mode: Planned | None, refuse: Callable[[str], Exception], act: Callable[[], T]) -> T:
-        """Runs `act` with the fault that `mode` describes, and delays only this call. Raises the error that `refuse`
-        returns if the mode is a refusal.
+        """Waits for the delay of `mode`, then runs `act`, or lets the call fail as `mode` says.
+
+        Raises the error that `refuse(mode)` returns if the mode is one of `REFUSALS`, and ConnectionDropped for `hang`
+        and `drop_after_accept`.
         """
         if mode is None:
             return act()

@@ -18,23 +18,23 @@ _MAX_REDIRECTS = 3
 
 
 class FetchFailed(Exception):
-    """Raised when a URL could not be fetched."""
+    """Raised when a URL could not be fetched; the message says why."""
 
 
 class FetchTooBig(Exception):
-    """Raised when a file is larger than the platform accepts."""
+    """Raised when a file has more bytes than the platform accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A file that was fetched."""
+    """The content of a fetched URL, and its media type."""
 
     data: bytes
     content_type: str
 
 
 class Fetcher:
-    """Fetches media. Hosts in the host map are reached at their mapped address, always over plain HTTP."""
+    """Fetches media URLs. A host in `Settings.host_map` is reached at the address given there, over plain HTTP."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -45,7 +45,9 @@ class Fetcher:
         self._later = ThreadPoolExecutor(max_workers=8, thread_name_prefix="fetch")
 
     def get(self, url: str, limit_bytes: int, follow_redirects: bool) -> Fetched:
-        """Fetches a URL. Raises FetchFailed, or FetchTooBig for a file over the limit."""
+        """Fetches a URL. Raises FetchTooBig for more than `limit_bytes`, and FetchFailed for any other problem, web
+        pages included.
+        """
         until = time.monotonic() + self._settings.fetch_seconds
         try:
             for _ in range(_MAX_REDIRECTS + 1):
@@ -59,7 +61,7 @@ class Fetcher:
         raise FetchFailed("too many redirects")
 
     def later(self, work: Callable[[], T]) -> "Future[T]":
-        """Runs this function in the background."""
+        """Runs `work` in a background thread."""
         return self._later.submit(work)
 
     def _open(self, url: str) -> requests.Response:

@@ -1,4 +1,4 @@
-"""Runs the ffmpeg of the wheel imageio-ffmpeg, so that nothing has to be installed on the machine."""
+"""Runs the ffmpeg program of the Python package imageio-ffmpeg, so that none has to be installed on the machine."""
 
 import subprocess
 import tempfile
@@ -8,21 +8,21 @@ from pathlib import Path
 
 import imageio_ffmpeg  # type: ignore[import-untyped]
 
-#: H.264 by one thread, quickly: nobody looks at these films for their beauty.
+#: H.264 by one thread, with speed preferred to quality, because the films are only test data.
 H264 = ("-c:v", "libx264", "-preset", "ultrafast", "-crf", "32", "-threads", "1")
-#: ffmpeg processes at a time, of one thread each: the machine has other work to do.
+#: Number of ffmpeg processes at the same time, each with one thread. Our choice: other processes need the machine too.
 _SLOTS = threading.Semaphore(2)
 _LONGEST_RUN_SECONDS = 60
 
 
 def still(frames: int, frames_per_second: int) -> str:
-    """Returns the filter that shows a single picture for this number of frames."""
+    """Returns the ffmpeg filter that repeats a single picture for this number of frames."""
     return f"loop=loop={frames}:size=1:start=0,setpts=N/{frames_per_second}/TB,format=yuv420p"
 
 
 def encode(ending: str, arguments: Sequence[str], source: bytes = b"") -> bytes:
-    """Returns the file that ffmpeg writes. `source` is ffmpeg's input; `ending` is the file name's extension, which
-    decides the container.
+    """Runs ffmpeg and returns the file that it writes. `source` is its standard input. `ending` is the file name
+    extension, from which ffmpeg derives the container format.
 
     Raises CalledProcessError if ffmpeg fails, and TimeoutExpired after a minute.
     """

@@ -1,7 +1,6 @@
-"""Passes each call to the application of its host: a platform's routes answer on that platform's hosts and nowhere
-else.
+"""Passes each call to the Flask application of its host: a platform's routes answer on that platform's hosts only.
 
-A call names its host in the Host header, as it would at the platform. Where DNS does not lead that name to the
+A call names its host in the Host header, as it would at the platform. Where that name does not resolve to the
 simulator, the host is the first segment of the path: `http://127.0.0.1:8090/graph.facebook.com/v26.0/me`. The control
 API and the sample media answer on every host.
 """
@@ -11,23 +10,25 @@ from typing import Any
 
 from flask import Blueprint, request
 
-#: Routes by the hosts that have them.
+#: Host names of a platform → the routes that answer on these hosts.
 Hosts = Mapping[tuple[str, ...], Sequence[Blueprint]]
-#: The simulator itself, under whatever name it is reached: control routes and the AI and payment providers.
+#: Any host that is no platform's: the AI providers and Stripe answer there.
 HERE: tuple[str, ...] = ()
 
 _EVERYWHERE = ("_sim", "media")
 
 
 class HostDispatcher:
-    """A WSGI application that hands each call to the application of its host."""
+    """A WSGI application that passes each call to the application of its host, or to `here` if no platform has the
+    host.
+    """
 
     def __init__(self, here: Any, parts: Mapping[str, Any]) -> None:
         self._here, self._parts = here, parts
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Returns the names of all platforms' hosts."""
+        """The host names of all platforms."""
         return tuple(self._parts)
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
@@ -43,9 +44,9 @@ class HostDispatcher:
 
 
 def url_of(host: str, path: str) -> str:
-    """Returns a URL on this host. `path` begins with a slash.
+    """Returns the URL of a path on a simulated host; `path` begins with a slash.
 
-    It names the host as the present call does: in the Host header or in the path.
+    The URL names the host as the current call does: as its host name, or as the first segment of its path.
     """
     if request.script_root:
         return f"{request.host_url}{host}{path}"

@@ -1,4 +1,4 @@
-"""Reads format, size and duration of a media file. Each platform's module decides what it accepts."""
+"""Reads format, size and duration of a media file. Each platform's module decides which files the platform accepts."""
 
 import struct
 import warnings
@@ -12,12 +12,12 @@ _BOX_HEADER_BYTES = 8
 
 
 class NotMedia(Exception):
-    """Raised when the bytes are not a readable picture or film."""
+    """Raised when a file is not a readable picture or film."""
 
 
 @dataclass(frozen=True, slots=True)
 class Photo:
-    """A picture; width and height in pixels, format as Pillow names it (JPEG, PNG …)."""
+    """The properties of a picture. Width and height are in pixels; `format` is Pillow's name of it (JPEG, PNG …)."""
 
     format: str
     width: int
@@ -32,7 +32,7 @@ class Photo:
 
 @dataclass(frozen=True, slots=True)
 class Video:
-    """A film in an MP4 or MOV container."""
+    """The properties of a film in an MP4 or MOV container."""
 
     seconds: float
     #: Whether the index comes before the data, as for streaming.
@@ -41,7 +41,7 @@ class Video:
 
 
 def photo(data: bytes) -> Photo:
-    """Reads a picture's header. Raises NotMedia if the bytes are no picture."""
+    """Reads the properties of a picture from its header. Raises NotMedia if the bytes are not a picture."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -52,7 +52,7 @@ def photo(data: bytes) -> Photo:
 
 
 def video(data: bytes) -> Video:
-    """Reads a film's headers. Raises NotMedia if the bytes are no film."""
+    """Reads the properties of an MP4 or MOV film from its headers. Raises NotMedia if the bytes are not such a film."""
     try:
         boxes = list(_boxes(data, 0, len(data)))
         kinds = [kind for kind, _, _ in boxes]
@@ -66,7 +66,9 @@ def video(data: bytes) -> Video:
 
 
 def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yields the kind of each MP4 box, and the start and end of its content."""
+    """Yields the kind of each MP4 box between two offsets, with the start and end of its content. Raises NotMedia if a
+    box does not fit.
+    """
     while start + _BOX_HEADER_BYTES <= end:
         size, kind = struct.unpack_from(">I4s", data, start)
         header = _BOX_HEADER_BYTES

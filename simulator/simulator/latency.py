@@ -1,13 +1,14 @@
 """Realistic latencies of the social platforms, for tests with slow platforms (`SIMULATOR_SLOW`).
 
-The latency depends on the call, not on how it ends. The random numbers have a seed: the same calls in the same order
-get the same latencies.
+A call gets its latency whether it succeeds or fails. Latencies are drawn from a random generator with a seed: the same
+calls in the same order get the same latencies.
 """
 
 import threading
 from random import Random
 
-#: Seconds, the quickest and the slowest. Our choice: a text 0.4 to 3, a photo 1 to 8, work on a film 20 to 180.
+#: Seconds, the shortest and the longest. Our choice: a text 0.4 to 3, a photo 1 to 8, the processing of a film 20 to
+#: 180.
 _TEXT = {
     "FB": (0.6, 2.5), "IG": (0.8, 3.0), "LN": (0.5, 2.0), "TT": (0.6, 2.5), "TW": (0.4, 1.5), "YT": (0.6, 3.0),
 }  # fmt: skip
@@ -18,7 +19,7 @@ _FILM = {
     "FB": (20.0, 120.0), "IG": (20.0, 180.0), "LN": (20.0, 90.0),
     "TT": (30.0, 180.0), "TW": (20.0, 90.0), "YT": (20.0, 150.0),
 }  # fmt: skip
-#: A read. Our choice.
+#: Shortest and longest latency of a read. Our choice.
 _LOOK = (0.1, 0.6)
 #: One write in a hundred takes this long, just below a caller's timeout of 30 s. Our choice.
 _STALL_SECONDS, _STALLS = 25.0, 0.01
@@ -27,7 +28,7 @@ _FILE_BYTES = 16 * 1024
 
 
 def call_seconds(platform: str, operation: str, body_bytes: int, random: Random) -> float:
-    """Returns the latency of a call in seconds; 0 for an AI or payment provider."""
+    """Draws the latency of a call, in seconds; 0 for an AI provider and for Stripe."""
     if platform not in _TEXT:
         return 0.0
     if operation not in ("publish", "upload", "comment", "reply"):
@@ -39,7 +40,7 @@ def call_seconds(platform: str, operation: str, body_bytes: int, random: Random)
 
 
 def film_seconds(platform: str, random: Random) -> float:
-    """Returns how long a platform processes a film, in seconds."""
+    """Draws how long a platform processes a film, in seconds."""
     return _between(*_FILM[platform], random)
 
 
@@ -49,14 +50,14 @@ def _between(quickest: float, slowest: float, random: Random) -> float:
 
 
 class Latencies:
-    """The latencies of one simulator. Without a seed there are none. Thread-safe."""
+    """Draws the latencies of one simulator. With an empty seed there are none. Thread-safe."""
 
     def __init__(self, seed: str = "") -> None:
         self._lock = threading.Lock()
         self.begin(seed)
 
     def begin(self, seed: str) -> None:
-        """Starts the latencies of this seed; an empty seed turns them off."""
+        """Starts to draw latencies with this seed; an empty seed turns latencies off."""
         with self._lock:
             self.seed = seed
             self._random = Random(seed)
@@ -66,6 +67,6 @@ class Latencies:
             return call_seconds(platform, operation, body_bytes, self._random) if self.seed else 0.0
 
     def of_film(self, platform: str) -> float | None:
-        """Returns how long a platform processes a film, in seconds. None: the simulator's usual time."""
+        """Draws how long a platform processes a film, in seconds. None: latencies are off."""
         with self._lock:
             return film_seconds(platform, self._random) if self.seed else None

@@ -1,7 +1,7 @@
-"""The table of simulated platforms, one row each. A platform's routes are in its own modules.
+"""The table of simulated platforms, one row each. The routes of a platform are in a module of its own.
 
-A row also names the environment variables with which the local stack (deploy/local) makes publishing use the
-simulator.
+A row also names the environment variables with which the local stack (deploy/local) makes the service publishing use
+the simulator.
 """
 
 import secrets
@@ -25,25 +25,26 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A row: one platform or provider of local-stack.md, "Simulator control"."""
+    """A simulated platform or provider (local-stack.md, "Simulator control"): its code, ids, routes, app, settings."""
 
     code: str
     name: str
     #: How its access tokens begin.
     token_prefix: str
-    #: Makes a native account id; None if there are no accounts to link.
+    #: Makes an account id in the platform's form; None for providers without accounts.
     new_account_id: Callable[[], str] | None
     #: How the id of a comment on a post begins.
     comment_prefix: Callable[[str], str] = lambda post_id: ""
-    #: Module with `hosts(sim)`; rows may share one.
+    #: The module with `hosts(sim)`, which returns the routes. Several rows may have the same module.
     module: str = ""
-    #: None if another row has the app, or there is no app.
+    #: None if there is no app, or if it is in another row.
     app: App | None = None
-    #: LinkedIn's second app, for company pages: one with Community Management can have no other product.
+    #: LinkedIn's second app, for company pages: an app with the product Community Management can have no other
+    #: product.
     pages_app: App | None = None
-    #: Publishing's variables for the platform's addresses, with the host of each.
+    #: Environment variables of publishing for the platform's addresses → the host of each.
     addresses: Mapping[str, str] = field(default_factory=dict)
-    #: Further settings of publishing in the local stack, and of the simulator.
+    #: Further environment variables in the local stack: publishing's, and the simulator's.
     told: Mapping[str, str] = field(default_factory=dict)
     tells: Mapping[str, str] = field(default_factory=dict)
 
@@ -55,7 +56,7 @@ PLATFORMS = {
         Platform(
             "FB", "Facebook", "EAA", lambda: "1000" + _digits(11),
             comment_prefix=lambda post_id: post_id.rpartition("_")[2] + "_", module="simulator.meta",
-            # Without a secret no call's signature is checked.
+            # Without a secret, `appsecret_proof` of calls is not checked.
             app=App("META_APP", "100200300400500", ""),
             addresses={
                 "FACEBOOK_API_URL": "graph.facebook.com", "FACEBOOK_UPLOAD_URL": "graph-video.facebook.com",
@@ -73,7 +74,7 @@ PLATFORMS = {
             app=App("LINKEDIN_CLIENT", "local-linkedin", "local-linkedin-secret"),
             pages_app=App("LINKEDIN_PAGES_CLIENT", "local-linkedin-pages", "local-linkedin-pages-secret"),
             addresses={"LINKEDIN_API_URL": "api.linkedin.com", "LINKEDIN_OAUTH_URL": "www.linkedin.com"},
-            # LinkedIn has approved our apps for it.
+            # LinkedIn gives refresh tokens to approved apps only.
             tells={"SIMULATOR_LINKEDIN_REFRESH": "true"},
         ),
         Platform(

@@ -1,4 +1,4 @@
-"""One simulator: the state that its routes share."""
+"""The state that all routes of one simulator share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from simulator.platforms import PLATFORMS
 from simulator.studio.works import Works
 from simulator.world import Comment, Post, World
 
-#: Facts that platforms change, or tell otherwise to other apps and accounts (`POST /_sim/differences`).
+#: Facts that a platform may change, or that differ between apps and accounts (`POST /_sim/differences`).
 DOUBTFUL = (
     "facebook_pieces", "graph_version", "instagram_quota", "linkedin_file_state", "linkedin_oldest_version",
     "linkedin_role", "tiktok_privacy_levels", "tiktok_video_seconds", "x_fields", "x_search", "youtube_long_uploads",
@@ -31,20 +31,20 @@ class Simulation:
     clock: Clock = field(default_factory=Clock)
     world: World = field(default_factory=World)
     works: Works = field(default_factory=Works)
-    #: State of platform modules, which a reset clears.
+    #: Functions that clear the state of the platforms' modules; `reset` calls them.
     on_reset: list[Callable[[], None]] = field(default_factory=list)
-    #: What is told instead of the usual, by its name in `DOUBTFUL`.
+    #: Name in `DOUBTFUL` → the value that replaces the usual one.
     differences: dict[str, Any] = field(default_factory=dict)
-    #: Callbacks for every new comment.
+    #: Functions that are called for every new comment.
     on_comment: list[Callable[[Post, Comment], None]] = field(default_factory=list)
-    #: Webhook subscriptions by account; a reset keeps them, like the accounts.
+    #: Account → the fields of its webhook subscription. A reset keeps them, like the accounts.
     subscriptions: dict[str, tuple[str, ...]] = field(default_factory=dict)
     accounts: Accounts = field(init=False)
     #: People and their grants; a reset keeps them, like the accounts.
     grants: Grants = field(init=False)
     faults: Faults = field(init=False)
     fetcher: Fetcher = field(init=False)
-    #: Kept by a reset.
+    #: A reset keeps them.
     latencies: Latencies = field(init=False)
 
     def __post_init__(self) -> None:
@@ -55,16 +55,20 @@ class Simulation:
         self.fetcher = Fetcher(self.settings)
 
     def film_seconds(self, platform: str) -> float:
-        """Returns how long the platform will process a film, in seconds."""
+        """Returns how long this platform will process the next film, in seconds."""
         return self.latencies.of_film(platform) or self.settings.processing_seconds
 
     def told(self, fact: str, usual: Any) -> Any:
-        """Returns the value that a platform gives for `fact`: the one that a test set, otherwise the usual one."""
+        """Returns the value of a fact in `DOUBTFUL`: the value that a test has set (`POST /_sim/differences`),
+        otherwise `usual`.
+        """
         assert fact in DOUBTFUL
         return self.differences.get(fact, usual)
 
     def reset(self) -> None:
-        """Deletes faults, posts, comments, works and payments; accounts, tokens, keys and the clock stay."""
+        """Deletes faults, differences, posts, comments, works of the AI providers and payments. Accounts, access
+        tokens, Stripe's customers and the clock stay.
+        """
         self.faults.clear()
         self.differences.clear()
         self.world.clear()
@@ -75,7 +79,7 @@ class Simulation:
     def comment(
         self, post: Post, author_id: str, author: str, text: str, parent_id: str | None = None
     ) -> Comment:
-        """Adds a comment to a post, with an id in the platform's form."""
+        """Adds a comment to a post and returns it. Its id has the platform's form."""
         comment_id = self.world.new_id(PLATFORMS[post.platform].comment_prefix(post.post_id))
         comment = Comment(comment_id, post.post_id, author_id, author, text, self.clock.now(), parent_id)
         self.world.add_comment(comment)

@@ -1,4 +1,4 @@
-"""Slow transfers: sends responses and reads request bodies a few bytes at a time."""
+"""Slow transfers: sends a response, or reads a request's body, a few bytes at a time."""
 
 import time
 from collections.abc import Iterator
@@ -6,22 +6,22 @@ from typing import Any
 
 from flask import Response, g, request
 
-#: Pieces in a second.
+#: Transfers in a second. Our choice.
 _STEPS = 10
 
 
 def drip_answer(bytes_per_second: float) -> None:
-    """Sends the body of this response at this rate."""
+    """Makes `after_request` send the body of the current response at this rate."""
     g.answer_rate = bytes_per_second
 
 
 def drip_body(bytes_per_second: float) -> None:
-    """Reads the body of this request at this rate. Call it before the body is read."""
+    """Makes the application read the body of the current request at this rate. Call it before the body is read."""
     request.environ["wsgi.input"] = _Dripping(request.environ["wsgi.input"], bytes_per_second)
 
 
 def after_request(response: Response) -> Response:
-    """Slows down the response if `drip_answer` was called."""
+    """Returns the response, which is sent slowly if `drip_answer` was called."""
     rate = g.pop("answer_rate", None)
     if rate is not None:
         data = response.get_data()
@@ -38,14 +38,14 @@ def _drops(data: bytes, bytes_per_second: float) -> Iterator[bytes]:
 
 
 class _Dripping:
-    """A WSGI input that returns a few bytes at a time."""
+    """A WSGI input stream that waits before each piece of a few bytes."""
 
     def __init__(self, source: Any, bytes_per_second: float) -> None:
         self._source = source
         self._size, self._pause = _step(bytes_per_second)
 
     def read(self, size: int = -1) -> bytes:
-        """Returns at most `size` bytes, and less at the end."""
+        """Returns `size` bytes, or all bytes until the end of the body if there are fewer."""
         data = bytearray()
         while size < 0 or len(data) < size:
             time.sleep(self._pause)
@@ -62,6 +62,6 @@ class _Dripping:
 
 
 def _step(bytes_per_second: float) -> tuple[int, float]:
-    """Returns how many bytes to transfer at a time, and how many seconds to wait before each time."""
+    """Returns how many bytes to transfer at once, and how many seconds to wait before each transfer."""
     size = max(int(bytes_per_second / _STEPS), 1)
     return size, size / bytes_per_second

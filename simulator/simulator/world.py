@@ -1,4 +1,6 @@
-"""The state of the simulated platforms: posts, comments and staged objects. In memory, behind one lock."""
+"""The state of the simulated platforms: posts, comments and objects that are not part of a post yet. It is kept in
+memory, behind one lock.
+"""
 
 import itertools
 import threading
@@ -17,17 +19,17 @@ class Medium:
     type: str
     #: Its size.
     bytes: int
-    #: Where the platform fetched it; empty for uploaded bytes.
+    #: The URL from which the platform fetched it; empty for uploaded bytes.
     url: str = ""
     #: The platform's own id of it.
     medium_id: str = ""
-    #: The caption it has apart from the post's text.
+    #: Its alternative text, which is not part of the post's text.
     alt_text: str = ""
 
 
 @dataclass(slots=True)
 class Comment:
-    """A comment or a reply. `author_id` is the account's own id or a visitor's."""
+    """A comment, or a reply if it has a `parent_id`. `author_id` is the id of the page's account or of a visitor."""
 
     comment_id: str
     post_id: str
@@ -40,7 +42,7 @@ class Comment:
 
 @dataclass(slots=True)
 class Post:
-    """A post as the public sees it."""
+    """A published post with its comments and counts."""
 
     post_id: str
     account_id: str
@@ -49,36 +51,36 @@ class Post:
     text: str
     media: list[Medium]
     created_at: datetime
-    #: Further settings of the caller, by the platform's names.
+    #: Other fields of the request, by the platform's names.
     settings: dict[str, Any] = field(default_factory=dict)
     comments: list[Comment] = field(default_factory=list)
     likes: int = 0
     shares: int = 0
-    #: Set through the control API or counted up.
+    #: Set through the control API, then changed with each comment.
     comment_count: int = 0
 
 
 class World:
-    """Posts, comments and staged objects. A reset clears them."""
+    """Stores posts, comments and staged objects (uploaded files and others that are not part of a post yet)."""
 
     def __init__(self) -> None:
-        #: Held during every read-modify-write.
+        #: Held while objects are read and then changed.
         self.lock = threading.RLock()
-        # Starts at the time in microseconds, so that a restart does not repeat ids.
+        # The first number is the present time in microseconds, so that ids are not repeated after a restart.
         self._serial = itertools.count(time.time_ns() // 1000)
         self.clear()
 
     def clear(self) -> None:
-        """Forgets posts, comments and staged objects."""
+        """Deletes all posts, comments and staged objects."""
         with self.lock:
             self.posts: dict[str, Post] = {}
             self.comments: dict[str, Comment] = {}
-            #: Objects that exist before their post: unpublished photos, videos, containers.
+            #: Id → object that is not part of a post yet: unpublished photos, videos, containers.
             self.staged: dict[str, Any] = {}
             self._by_account: defaultdict[str, list[Post]] = defaultdict(list)
 
     def new_id(self, prefix: str = "") -> str:
-        """Returns a number that no earlier call has returned, not even in an earlier run."""
+        """Returns `prefix` and a number that no earlier call has returned, not even before a restart."""
         return f"{prefix}{next(self._serial)}"
 
     def add_post(self, post: Post) -> None:
@@ -105,7 +107,7 @@ class World:
             self.comments[comment.comment_id] = comment
 
     def remove_comment(self, comment_id: str) -> None:
-        """Removes a comment; replies to it stay."""
+        """Removes a comment. Replies to it stay."""
         with self.lock:
             comment = self.comments.pop(comment_id, None)
             if comment is not None:
@@ -114,7 +116,7 @@ class World:
                 post.comment_count -= 1
 
     def posts_of(self, account_id: str | None = None, platform: str | None = None) -> list[Post]:
-        """Returns posts in the order in which they were made."""
+        """Returns the posts of an account or platform, or all posts, in the order of their creation."""
         with self.lock:
             posts = (
                 list(self.posts.values())

@@ -1,1 +1,3 @@
-"""Fixtures and tools of the tests and benchmarks. No service imports it, and no image contains it."""
+"""Fixtures and tools that the tests and benchmarks of all packages share. No service imports it, and no image contains
+it.
+"""

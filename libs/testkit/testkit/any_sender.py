@@ -1,4 +1,6 @@
-"""Calls services in the name of any process that may make the call. Needs every service's secret."""
+"""An RPC client for tests. It sends each call in the name of some process that may make the call, and needs every
+service's secret.
+"""
 
 from collections.abc import Callable, Mapping
 
@@ -15,16 +17,17 @@ from contracts.senders import CTL, GATEWAY
 
 
 class AnySender(Clients):
-    """Makes clients that send each call in the name of a process that may make it.
+    """Sends each call in the name of a process that may make it.
 
-    A call of the operator is sent as ctl or, if ctl may not make it, as the gateway. Any other call is sent as the
-    gateway or, if that may not make it, as ctl. If neither may make it, it is sent as the first process in alphabetical
-    order that may. Each sender has its own bus.
+    A call by the operator is sent as ctl or, if ctl may not make it, as the gateway. Any other call is sent as the
+    gateway or, if the gateway may not make it, as ctl. A call that neither may make is sent as the first process, in
+    alphabetical order, that may. Each of these senders has its own connection to the broker.
     """
 
     def __init__(self, amqp_url: str, secrets: Mapping[str, str], *, unsigned_allowed: bool = False) -> None:
-        """`secrets`: service → secret, for every called service. `unsigned_allowed` accepts unsigned replies, as older
-        releases send."""
+        """Takes the secret of every called service by name. `unsigned_allowed` accepts replies without a signature, as
+        older releases send them.
+        """
         self._amqp_url, self._secrets, self._unsigned_allowed = amqp_url, secrets, unsigned_allowed
         self._buses: dict[str, Bus] = {}
         self.bus_of(GATEWAY)

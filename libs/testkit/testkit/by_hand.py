@@ -10,12 +10,14 @@ from pika.exceptions import ChannelClosedByBroker
 from chassis.bus.topology import rpc_queue
 
 _MAILBOX = "amq.rabbitmq.reply-to"
-#: A busy machine's time for one call.
+#: Longest time for one call, on a busy machine.
 _SECONDS = 30.0
 
 
 def replies_to(parameters: pika.URLParameters, service: str, body: bytes, signature: str | None) -> bytes:
-    """Sends a frame of calls to a service, with any signature. Returns the body of the reply."""
+    """Sends the body of a message with RPC calls to a service, with any signature. Returns the body of the reply;
+    fails the test if none comes within 30 s.
+    """
     answers: list[bytes] = []
     with pika.BlockingConnection(parameters) as connection:
         channel = connection.channel()
@@ -30,7 +32,9 @@ def replies_to(parameters: pika.URLParameters, service: str, body: bytes, signat
 
 
 def is_allowed(connection: pika.BlockingConnection, act: Callable[[BlockingChannel], object]) -> bool:
-    """Whether the broker permits what `act(channel)` does."""
+    """Whether the broker permits `act(channel)`. Fails the test if the broker closes the channel for another reason
+    than missing permission.
+    """
     channel = connection.channel()
     channel.confirm_delivery()
     try:

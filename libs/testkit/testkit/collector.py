@@ -1,4 +1,4 @@
-"""A collector for tests and benchmarks: receives OTLP over HTTP, and keeps all spans and metrics."""
+"""An OpenTelemetry collector for tests and benchmarks: receives OTLP over HTTP and keeps all spans and metrics."""
 
 import threading
 import time
@@ -18,7 +18,7 @@ KINDS = {kind: name.removeprefix("SPAN_KIND_").lower() for name, kind in Span.Sp
 
 @dataclass(frozen=True)
 class Seen:
-    """A received span. Ids are in hex; `links` are pairs of trace id and span id."""
+    """A received span. Ids are in hex; `links` are pairs of trace id and span id. `has_failed`: its status is ERROR."""
 
     service: str
     name: str
@@ -33,16 +33,16 @@ class Seen:
 
 @dataclass(frozen=True)
 class Point:
-    """The newest value of a metric with these attributes. For a histogram, the count of its values."""
+    """The newest value of a metric for one set of attributes; for a histogram, its count."""
 
     value: float
     attributes: dict[str, Any]
 
 
 class Collector:
-    """An OTLP server that keeps the spans and metrics it receives. A context manager.
+    """A running OTLP server that keeps the spans and metrics it receives. Use it in a `with` statement.
 
-    `status` is the HTTP status of its next answers. While it is not 200, requests are not kept.
+    A test can set `status`, the HTTP status of the next answers. While it is not 200, spans and metrics are not kept.
     """
 
     def __init__(self) -> None:
@@ -69,27 +69,24 @@ class Collector:
         self._thread.join()
 
     def spans(self, **fields: Any) -> list[Seen]:
-        """Returns the spans whose attributes have these values, in the order of their arrival."""
+        """Returns the received spans whose fields (those of `Seen`) have these values, oldest first."""
         with self._lock:
             return [
                 s for s in self._spans if all(getattr(s, name) == value for name, value in fields.items())
             ]
 
     def points(self, name: str) -> list[Point]:
-        """Returns the newest values of a metric, given its name in OTLP."""
+        """Returns the newest value of a metric for each set of attributes. `name` is the metric's name in OTLP."""
         with self._lock:
             return list(self._points.get(name, {}).values())
 
     def metrics(self) -> dict[str, tuple[str, str]]:
-        """Returns kind (gauge, sum, histogram) and unit of every received metric, by name."""
+        """Returns metric name → (kind, unit) of every received metric; the kind is gauge, sum or histogram."""
         with self._lock:
             return dict(self._units)
 
     def wait_for(self, look: Callable[[], Any], seconds: float = 30.0) -> Any:
-        """Calls `look` until it returns something true, and returns that.
-
-        After `seconds`, raises AssertionError with the received spans.
-        """
+        """Calls `look` until it returns a true value, and returns that value."""
         end = time.monotonic() + seconds
         while not (found := look()):
             if time.monotonic() > end:

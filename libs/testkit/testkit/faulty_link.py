@@ -1,4 +1,6 @@
-"""A TCP proxy whose connections a test can cut, refuse or freeze. When frozen, a connection forwards no bytes."""
+"""A TCP proxy whose connections a test can cut, refuse or freeze. A frozen connection stays open but forwards no
+bytes.
+"""
 
 import socket
 import threading
@@ -6,10 +8,10 @@ from contextlib import suppress
 
 
 class FaultyLink:
-    """Listens on `port` and forwards bytes to `target`."""
+    """A running proxy: listens on `port` of 127.0.0.1 and forwards bytes to a target."""
 
     def __init__(self, target: tuple[str, int] | str) -> None:
-        """Listens on a free port. `target` is a host and a port, or the path of a Unix socket."""
+        """Starts the proxy on a free port. `target` is a host and a port, or the path of a Unix socket."""
         self._target = target
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -27,19 +29,19 @@ class FaultyLink:
                 _shut(end)
 
     def lead_to(self, target: tuple[str, int] | str) -> None:
-        """Connects later clients to another server."""
+        """Changes the target for connections that are opened from now on."""
         self._target = target
 
     def refuse(self, refusing: bool) -> None:
-        """Sets whether new connections are closed at once, as if the server were away."""
+        """Sets whether new connections are closed at once, as if no server were running."""
         self._refusing = refusing
 
     def freeze(self) -> None:
-        """Freezes open and new connections: they stay open, but forward no more bytes."""
+        """Freezes all open and future connections: they forward no bytes until `thaw`."""
         self._flows.clear()
 
     def freeze_what_is_open(self) -> None:
-        """Freezes the open connections, as `freeze` does. New connections work."""
+        """Freezes the open connections until `thaw`. New connections work."""
         self._frozen.append(self._flows)
         self._flows.clear()
         self._flows = _flowing()

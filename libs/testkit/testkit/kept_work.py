@@ -1,6 +1,7 @@
-"""Keeps what libraries make anew for each web application and HTTP client: tests make thousands of them in one process.
+"""Caches objects that libraries make anew for each web application and HTTP client, because tests make thousands of
+these in one process.
 
-What is kept depends on nothing but its key, so a test cannot tell.
+A cached object depends only on its key, so no test can notice.
 """
 
 import os
@@ -15,15 +16,15 @@ from werkzeug.routing import Rule
 
 
 def keep() -> None:
-    """Makes this process keep compiled templates, compiled routes and the machine's certificate authorities."""
+    """Makes this process cache compiled templates, compiled routes and the machine's certificate authorities."""
     Flask.jinja_options = {**Flask.jinja_options, "bytecode_cache": _Templates()}
     _keep_builders()
     _keep_authorities()
 
 
 class _Templates(BytecodeCache):
-    """Compiled templates: to compile those of one page takes a tenth of a second. Jinja's key of one is its name and
-    path, and it compares its source.
+    """Caches compiled templates, because compiling those of one page takes a tenth of a second. Jinja's key is a
+    template's name and path; Jinja itself compiles a template again if its source has changed.
     """
 
     def __init__(self) -> None:
@@ -38,7 +39,7 @@ class _Templates(BytecodeCache):
 
 
 def _keep_builders() -> None:
-    """Keeps the function that builds the URLs of a route: to compile them takes most of the time to make an
+    """Caches the compiled functions that build the URLs of routes. Compiling them takes most of the time of making an
     application.
     """
     compile_builder, kept = Rule._compile_builder, dict[Any, Any]()
@@ -53,7 +54,7 @@ def _keep_builders() -> None:
 
 
 def _keep_authorities() -> None:
-    """Keeps the TLS context of HTTP clients: to read all certificates takes a tenth of a second."""
+    """Caches the TLS context of HTTP clients, because reading all certificates takes a tenth of a second."""
     make = httpcore2.default_ssl_context
 
     @cache

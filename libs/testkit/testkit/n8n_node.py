@@ -1,4 +1,4 @@
-"""Builds, packs and unpacks clients/n8n, and runs its node in the engine of n8n (`clients/n8n/tests/run_node.cjs`)."""
+"""Builds the package of clients/n8n, and runs its node in n8n's engine (`clients/n8n/tests/run_node.cjs`)."""
 
 import json
 import os
@@ -17,13 +17,12 @@ from testkit.node_client import CLIENTS, NODE_PROGRAM, NPM, run_node
 _FOLDER = CLIENTS / "n8n"
 #: Longest time for one run of the node, on a busy machine.
 _SECONDS = 180
-#: Before each answer, because n8n's engine writes to the standard output too.
+#: Begins each line with an answer, because n8n's engine writes to the standard output too.
 _ANSWER = "answer: "
 
 
 class N8nNode:
-    """Runs the node of our n8n package in a process of n8n's engine. The package is installed as n8n installs
-    packages."""
+    """The node of our n8n package in a process with n8n's engine. The package is unpacked as n8n unpacks packages."""
 
     def __init__(self, package: Path, engine: "subprocess.Popen[str]") -> None:
         self.package = package
@@ -38,7 +37,9 @@ class N8nNode:
         workflow_id: str = "wf1",
         **parameters: Any,
     ) -> Any:
-        """Runs the node once. Returns `{"items": …}`, or `{"error": {message, description, code}}`."""
+        """Runs the node once with these items and parameters. Returns `{"items": …}`, or `{"error": {message,
+        description, code}}`.
+        """
         asked = {
             "package": str(self.package), "credentials": credentials, "items": items, "parameters": parameters,
             "execution_id": execution_id, "workflow_id": workflow_id,
@@ -60,7 +61,9 @@ class N8nNode:
 
 @contextmanager
 def installed_node(into: Path) -> Iterator[N8nNode]:
-    """Packs clients/n8n, installs the package, and starts n8n's engine. Skips the test where npm cannot install."""
+    """Builds and unpacks the package of clients/n8n, and runs n8n's engine during the block. Skips the test where npm
+    cannot install n8n.
+    """
     node_modules = installed_or_skip(_FOLDER).node_modules
 
     def make(made: Path) -> None:

@@ -1,4 +1,6 @@
-"""The Gemini API (generativelanguage.googleapis.com, v1beta): addresses, keys, models and faults."""
+"""The simulated Gemini API (generativelanguage.googleapis.com, v1beta): its routes, and the checks of keys, models and
+planned faults.
+"""
 
 import json
 import re
@@ -15,7 +17,7 @@ from simulator.hosts import HERE, Hosts
 from simulator.simulation import Simulation
 from simulator.studio.works import Work
 
-#: Patterns of model names by operation. Every version matches, because new ones appear every few months.
+#: Patterns of the names of image, text and video models. They match every version, because new ones appear often.
 _PICTURE_MODEL = re.compile(r"gemini-[\d.]+-(flash|flash-lite|pro)-image(-preview)?(-[\d-]+)?")
 _TEXT_MODEL = re.compile(r"gemini-([\d.]+-)?(flash|flash-lite|pro)(-preview)?(-latest|-[\d-]+)?")
 _VIDEO_MODEL = re.compile(r"veo-[\d.]+(-fast|-lite)?-generate-(preview|\d{3})")
@@ -24,12 +26,12 @@ Answer = dict[str, Any]
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns the routes of the simulated Gemini API; they answer under any host name that leads to the simulator."""
+    """Returns the routes of the simulated Gemini API. They answer on every host that is no social platform's."""
     return {HERE: (blueprint(sim),)}
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Returns the routes, over the state in `sim`."""
+    """Returns the routes of the simulated Gemini API, which use the state in `sim`."""
     gemini = Blueprint("gemini", __name__)
     films = videos.Operations(sim.settings.film_seconds)
     sim.on_reset.append(films.clear)
@@ -74,7 +76,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @gemini.get("/v1beta/files/<file_id>:download")
     def moved(file_id: str) -> AnyResponse:
-        """Redirects from the address in the operation to the file, as Google does."""
+        """Answers GET of a film's address with a redirect to the file, as Google does."""
         return redirect(f"/download/v1beta/files/{file_id}:download?{request.query_string.decode()}")
 
     @gemini.get("/download/v1beta/files/<file_id>:download")

@@ -1,5 +1,5 @@
-"""Parses the parts of a request: JSON as protobuf reads it (both spellings of a name, no unknown fields), pictures and
-text.
+"""Reads the parts of a request to Gemini, as protobuf reads JSON: both spellings of a name are accepted, unknown
+fields are refused. Also decodes pictures.
 """
 
 import base64
@@ -10,24 +10,24 @@ from typing import Any
 from simulator import inspection
 from simulator.gemini.errors import GeminiError, invalid
 
-#: Markers in a prompt that make the provider refuse it, or withhold the result.
+#: Texts in a prompt that make the provider refuse the prompt, or withhold the result.
 UNSAFE_PROMPT, UNSAFE_RESULT = "[unsafe]", "[unsafe result]"
 
-#: Pictures that Gemini reads (GIF is not among them).
+#: Media types that Gemini reads; GIF is not one of them.
 _PICTURE_TYPES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 _UNDERSCORE = re.compile(r"_([a-z])")
 
 
 def camel(value: Any) -> Any:
-    """Converts every name to lowerCamelCase, because protobuf accepts both spellings."""
+    """Returns the JSON value with every name in lowerCamelCase: protobuf accepts lowerCamelCase and snake_case."""
     if isinstance(value, dict):
         return {_UNDERSCORE.sub(lambda m: m[1].upper(), name): camel(item) for name, item in value.items()}
     return [camel(item) for item in value] if isinstance(value, list) else value
 
 
 def only_known(value: Any, names: frozenset[str], where: str = "") -> dict[str, Any]:
-    """Returns the object. Raises GeminiError if it is no object or has other fields than these. `where`: its place in
-    the request.
+    """Returns `value`. Raises GeminiError if it is not an object, or has a field that is not in `names`. `where` is
+    its path in the request, for the error's message.
     """
     if not isinstance(value, dict):
         raise invalid(f"Invalid value at '{where or 'body'}'")
@@ -39,7 +39,9 @@ def only_known(value: Any, names: frozenset[str], where: str = "") -> dict[str, 
 
 
 def number(holder: dict[str, Any], name: str) -> int | None:
-    """Returns an integer or None. It may be a string, as protobuf writes 64-bit integers."""
+    """Returns a field as an integer, or None if it is missing. A string is accepted, because protobuf writes 64-bit
+    integers so. Raises GeminiError for any other value.
+    """
     value = holder.get(name)
     try:
         return None if value is None else int(value)
@@ -48,7 +50,7 @@ def number(holder: dict[str, Any], name: str) -> int | None:
 
 
 def picture(data: Any, mime_type: Any) -> bytes:
-    """Decodes a base64 picture. Raises GeminiError if Gemini does not accept it."""
+    """Decodes a base64 picture. Raises GeminiError if it is invalid or has a media type that Gemini does not read."""
     if mime_type not in _PICTURE_TYPES:
         raise invalid(f"Unsupported MIME type: {mime_type}")
     try:

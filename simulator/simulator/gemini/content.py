@@ -1,4 +1,4 @@
-"""generateContent: image models return pictures, text models return captions."""
+"""The call `generateContent`: image models answer with a picture, text models with a caption."""
 
 import base64
 import secrets
@@ -10,13 +10,14 @@ from simulator.gemini.asked import UNSAFE_PROMPT, UNSAFE_RESULT, number, only_kn
 from simulator.gemini.errors import invalid
 from simulator.studio import captions, poster
 
-#: Sizes at 1K; 2K and 4K are two and four times as long (ai.google.dev, "Image generation").
+#: Width and height in pixels at 1K. At 2K and 4K both are two and four times as long (ai.google.dev, "Image
+#: generation").
 SIZES = {
     "1:1": (1024, 1024), "2:3": (848, 1264), "3:2": (1264, 848), "3:4": (896, 1200), "4:3": (1200, 896),
     "4:5": (928, 1152), "5:4": (1152, 928), "9:16": (768, 1376), "16:9": (1376, 768), "21:9": (1584, 672),
 }  # fmt: skip
 _SCALES = {"1K": 1, "2K": 2, "4K": 4}
-#: Tokens of one picture, for the usage figures.
+#: The number of tokens that the answer reports for one picture.
 _PICTURE_TOKENS = 1290
 
 _FIELDS = frozenset(
@@ -35,7 +36,7 @@ _IMAGE = frozenset(("aspectRatio", "imageSize"))
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The fields of a request that passed the checks."""
+    """The checked fields of a request to generateContent."""
 
     prompt: str
     system: str
@@ -43,7 +44,9 @@ class Asked:
     config: dict[str, Any]
 
     def size(self) -> tuple[int, int]:
-        """Returns width and height: the requested ones, else those of the first picture, else a square."""
+        """Returns the width and height of the requested picture in pixels. Without a requested ratio it is the nearest
+        to that of the first given picture, or a square. Raises GeminiError for a size that Gemini does not have.
+        """
         wanted = only_known(self.config.get("imageConfig", {}), _IMAGE, "generation_config.image_config")
         ratio, scale = wanted.get("aspectRatio"), _SCALES.get(wanted.get("imageSize", "1K"))
         if ratio is None and self.pictures:
@@ -57,12 +60,12 @@ class Asked:
         return width * scale, height * scale
 
     def modalities(self) -> set[str]:
-        """Returns the requested kinds of output in capitals; empty for the model's default."""
+        """Returns the requested kinds of output, such as IMAGE; an empty set if the request names none."""
         return {str(name).upper() for name in self.config.get("responseModalities") or ()}
 
 
 def read(body: Any) -> Asked:
-    """Checks a request. Raises GeminiError if it is invalid."""
+    """Checks the body of a request and returns its fields. Raises GeminiError if the request is invalid."""
     only_known(body, _FIELDS)
     contents = body.get("contents")
     if isinstance(contents, dict):
@@ -99,14 +102,14 @@ def _parts(content: Any) -> tuple[list[str], list[bytes]]:
 
 
 def blocked(asked: Asked) -> dict[str, Any] | None:
-    """Returns the response to a blocked prompt, without a candidate; None for any other prompt."""
+    """Returns the response to a prompt that Gemini blocks, which has no candidate; None for any other prompt."""
     if UNSAFE_PROMPT not in asked.prompt:
         return None
     return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, **_usage(asked, 0)}
 
 
 def unshown(asked: Asked) -> dict[str, Any]:
-    """Returns the response that withholds the generated picture."""
+    """Returns the response in which Gemini withholds the picture that it made."""
     message = (
         "Unable to show the generated image. The image was filtered out because it violated Google's "
         "Generative AI Prohibited Use policy. Try rephrasing the prompt."
@@ -116,7 +119,9 @@ def unshown(asked: Asked) -> dict[str, Any]:
 
 
 def make_picture(asked: Asked, model: str) -> tuple[dict[str, Any], int]:
-    """Returns the response with a picture, and the picture's size in bytes. Pro models return JPEG, the others PNG."""
+    """Returns the response and the size of its picture in bytes (0 if it is withheld). Pro models return JPEG, others
+    PNG.
+    """
     if UNSAFE_RESULT in asked.prompt:
         return unshown(asked), 0
     kind = "JPEG" if "-pro-" in model else "PNG"
@@ -129,7 +134,7 @@ def make_picture(asked: Asked, model: str) -> tuple[dict[str, Any], int]:
 
 
 def write_caption(asked: Asked, model: str) -> tuple[dict[str, Any], int]:
-    """Returns the response with a caption, and its size in bytes."""
+    """Returns the response and the size of its caption in bytes. Raises GeminiError if a picture is requested."""
     if "IMAGE" in asked.modalities():
         raise invalid("Model does not support the requested response modalities: image,text")
     made = captions.write(asked.system, asked.prompt, number(asked.config, "maxOutputTokens"))

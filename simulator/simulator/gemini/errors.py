@@ -1,13 +1,14 @@
-"""Errors of Google's APIs in their own envelope (google.rpc.Status)."""
+"""Errors of Google's APIs, in Google's JSON format (google.rpc.Status)."""
 
 from typing import Any
 
 _SERVICE = "generativelanguage.googleapis.com"
 _TYPES = "type.googleapis.com/google.rpc."
-#: Short, so that a caller that waits as told loses little time in the local stack.
+#: After how many seconds a refused caller may retry. Our choice: short, so that tests and the local stack lose little
+#: time.
 RETRY_SECONDS = 1
 
-#: HTTP status -> canonical name.
+#: HTTP status → Google's name of the error.
 _NAMES = {
     400: "INVALID_ARGUMENT",
     403: "PERMISSION_DENIED",
@@ -18,7 +19,7 @@ _NAMES = {
 
 
 class GeminiError(Exception):
-    """Raised to answer a call with an error as Google sends it."""
+    """Raised to answer a call with an error of the Gemini API."""
 
     def __init__(self, status: int, message: str, *details: dict[str, Any]) -> None:
         super().__init__(message)
@@ -27,7 +28,7 @@ class GeminiError(Exception):
         self.details = details
 
     def body(self) -> dict[str, Any]:
-        """Returns the JSON body of the answer, as Google's APIs send errors."""
+        """Returns the JSON body of the error."""
         error: dict[str, Any] = {
             "code": self.status,
             "message": self.message,
@@ -75,8 +76,9 @@ def unknown_model(model: str, method: str) -> GeminiError:
 
 
 def refusal(mode: str) -> GeminiError:
-    """Returns the error in which Gemini words a planned fault. The operation itself words `reject` (content,
-    videos)."""
+    """Returns the error with which Gemini answers a call for which a test has planned a fault of this mode (one of
+    `faults.REFUSALS`). Not for a `reject` of a picture or a film: Gemini then answers with a result without content.
+    """
     if mode == "expired":
         return wrong_key("API key expired. Please renew the API key.")
     if mode == "server_error":

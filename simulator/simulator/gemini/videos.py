@@ -1,5 +1,5 @@
-"""Veo: a request starts an operation, which the client polls until it is done. Then the client fetches the file with
-its key.
+"""The video model Veo: a request starts an operation, and the client polls the operation until it is done. Then the
+client fetches the file, with its API key.
 """
 
 import secrets
@@ -12,7 +12,7 @@ from simulator.gemini.errors import GeminiError, invalid
 from simulator.studio import film
 
 _ANSWER_TYPE = "type.googleapis.com/google.ai.generativelanguage.v1beta.PredictLongRunningResponse"
-#: Shorter side -> by its name.
+#: Name of a resolution → the shorter side in pixels.
 _RESOLUTIONS = {"720p": 720, "1080p": 1080}
 _DURATIONS = (4, 6, 8)
 _LONGEST = 8
@@ -27,7 +27,7 @@ _PARAMETERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The fields of a request for a film that passed the checks."""
+    """The checked fields of a request for a film."""
 
     prompt: str
     width: int
@@ -38,20 +38,20 @@ class Asked:
 
 @dataclass(slots=True)
 class Operation:
-    """A running or finished generation of a film."""
+    """A film that is being made or is finished."""
 
     name: str
     asked: Asked
     file_id: str
-    #: On the clock's ticks.
+    #: When a poll first reports the film as done (`Clock.ticks`).
     done_at: float
     film: "Future[bytes]"
-    #: A `reject` fault of its status makes the operation fail.
+    #: Set by a `reject` fault of a poll: the operation then fails.
     rejected: bool = False
 
 
 class Operations:
-    """The operations of one simulator, by name and by file id; a reset forgets them."""
+    """All operations of one simulator, by name and by file id. A reset deletes them."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -63,7 +63,7 @@ class Operations:
         self._by_file: dict[str, Operation] = {}
 
     def start(self, model: str, asked: Asked, ticks: float) -> Operation:
-        """Starts an operation."""
+        """Starts to make a film, and returns its operation. `ticks` is the present time of `Clock.ticks`."""
         work = self._workers.submit(
             film.make, asked.prompt, asked.width, asked.height, asked.seconds, asked.picture
         )
@@ -73,13 +73,15 @@ class Operations:
         return operation
 
     def find(self, name: str) -> Operation:
-        """Returns an operation by its name. Raises GeminiError if there is none."""
+        """Returns the operation with this name. Raises GeminiError 404 if there is none."""
         if name not in self._by_name:
             raise GeminiError(404, "Requested entity was not found.")
         return self._by_name[name]
 
     def file(self, file_id: str) -> bytes:
-        """Returns a film's file; waits if ffmpeg has not finished it. Raises GeminiError if there is no such file."""
+        """Returns the bytes of a film, and waits until ffmpeg has made it. Raises GeminiError 403 if there is no such
+        file.
+        """
         operation = self._by_file.get(file_id)
         if operation is None:
             message = f"You do not have permission to access the File {file_id} or it may not exist."
@@ -88,7 +90,7 @@ class Operations:
 
 
 def read(body: Any) -> Asked:
-    """Checks a request. Raises GeminiError if it is invalid."""
+    """Checks the body of a request and returns its fields. Raises GeminiError if the request is invalid."""
     only_known(body, _FIELDS)
     instances = body.get("instances")
     if not isinstance(instances, list) or len(instances) != 1:
@@ -124,7 +126,9 @@ def _image(value: Any) -> bytes:
 
 
 def shown(operation: Operation, ticks: float, base_url: str) -> dict[str, Any]:
-    """Returns the operation as a poll shows it: running, done with a file, failed, or withheld by the safety filter."""
+    """Returns the answer to a poll of the operation: running, done with the film's URL, failed, or withheld by the
+    safety filter.
+    """
     if operation.rejected or (ticks >= operation.done_at and UNSAFE_RESULT in operation.asked.prompt):
         return _done(operation, {"raiMediaFilteredCount": 1, "raiMediaFilteredReasons": [_FILTERED]})
     if ticks < operation.done_at:

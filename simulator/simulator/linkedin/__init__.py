@@ -1,4 +1,4 @@
-"""LinkedIn's versioned REST API: posts, files, comments, pages (platforms.md 4)."""
+"""Simulates LinkedIn's versioned REST API: posts, files, comments and company pages (docs/platforms.md, section 4)."""
 
 from simulator.linkedin.routes import hosts
 

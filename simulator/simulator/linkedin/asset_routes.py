@@ -1,4 +1,4 @@
-"""LinkedIn's routes for files: the API's and the upload addresses."""
+"""LinkedIn's routes for photos and films: those of the API, and the URLs to which files are uploaded."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from simulator.simulation import Simulation
 
 
 def add(linkedin: Blueprint, assets: Assets, gate: Gate) -> None:
-    """Adds the API's routes for photos and films."""
+    """Adds the routes under /rest/images and /rest/videos."""
     _add_kind(linkedin, "image", assets, gate)
     _add_kind(linkedin, "video", assets, gate)
 
 
 def uploads(sim: Simulation, assets: Assets, gate: Gate) -> Blueprint:
-    """Returns the routes to which files are uploaded."""
+    """Returns the routes of the upload URLs."""
     files = Blueprint("linkedin-uploads", __name__)
 
     @files.put("/dms-uploads/<urn>/<int:number>")

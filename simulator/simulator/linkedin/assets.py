@@ -1,9 +1,9 @@
-"""Photos and films uploaded to LinkedIn: their upload addresses, parts and state.
+"""Photos and films uploaded to LinkedIn: their upload URLs, parts and state.
 
-Limits: LinkedIn's Images API ("36,152,320 pixels", JPG, GIF, PNG) and Videos API (MP4, 75 KB to 500 MB, 3 s to
-30 min, parts of 4 MB) at learn.microsoft.com/linkedin/marketing/community-management/shares, as public clients and
-Ayrshare's media guide quote them (read in November 2026; of the pages themselves only the first third was at hand). The
-bytes of a photo (8 MB) are a guess: the API names none.
+Sources of the limits: LinkedIn's Images API ("36,152,320 pixels", JPG, GIF, PNG) and Videos API (MP4, 75 KB to 500 MB,
+3 s to 30 min, parts of 4 MB) at learn.microsoft.com/linkedin/marketing/community-management/shares, as public clients
+and Ayrshare's media guide quote them (read in November 2026; only the first third of LinkedIn's pages was available).
+The API names no limit for the bytes of a photo; 8 MB is a guess.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from simulator.world import Medium
 _MIB = 1 << 20
 PART_BYTES = 4 * _MIB
 PHOTO_BYTES = 8 * _MIB
-#: Images API: "must have less than".
+#: Images API: a photo "must have less than" this.
 PHOTO_PIXELS = 36_152_320
 VIDEO_BYTES = (75 << 10, 500 * _MIB)
 VIDEO_SECONDS = (3.0, 30 * 60.0)
@@ -30,10 +30,8 @@ ADDRESS_SECONDS = 3_600
 
 @dataclass(slots=True)
 class Asset:
-    """An uploaded file. `ready_ticks` is the monotonic time at which its processing ends, None until the file is
-    complete.
-
-    `total_bytes` of a photo is unknown until then.
+    """A file that is being uploaded or is complete. `ready_ticks` is the time of `Clock.ticks` at which its processing
+    ends; it is None until all bytes are there. `total_bytes` of a photo is 0 until then.
     """
 
     urn: str
@@ -42,7 +40,7 @@ class Asset:
     total_bytes: int = 0
     token: str = ""
     file: IO[bytes] | None = None
-    #: Part → its ETag.
+    #: Number of a part → its ETag.
     etags: dict[int, str] = field(default_factory=dict)
     ready_ticks: float | None = None
     failure: str = ""
@@ -50,7 +48,7 @@ class Asset:
 
     @property
     def parts(self) -> list[tuple[int, int]]:
-        """Returns the first and the last byte of each part."""
+        """The parts in which the file must be uploaded: the first and the last byte of each."""
         if self.kind == "image":
             return [(0, PHOTO_BYTES - 1)]
         starts = range(0, self.total_bytes, PART_BYTES)
@@ -62,7 +60,7 @@ class Asset:
 
 
 class Assets:
-    """All files of one simulator."""
+    """All files that were uploaded to one simulator."""
 
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
@@ -70,7 +68,7 @@ class Assets:
         self._rows: dict[str, Asset] = {}
 
     def clear(self) -> None:
-        """Deletes all uploads."""
+        """Deletes all files."""
         with self._lock:
             for asset in self._rows.values():
                 if asset.file is not None:
@@ -78,7 +76,9 @@ class Assets:
             self._rows.clear()
 
     def begin(self, kind: str, owner: str, total_bytes: int) -> Asset:
-        """Begins an upload (`initializeUpload`). Raises LinkedInError if LinkedIn would refuse it."""
+        """Begins an upload (`initializeUpload`). `kind` is image or video. Raises LinkedInError 400 for a video that
+        is too small or too large.
+        """
         if kind == "video" and not VIDEO_BYTES[0] <= total_bytes <= VIDEO_BYTES[1]:
             raise invalid(
                 "initializeUploadRequest/fileSizeBytes", f"must be within {VIDEO_BYTES}, is {total_bytes}"
@@ -93,14 +93,16 @@ class Assets:
         return asset
 
     def find(self, urn: str) -> Asset:
-        """Returns the file with this URN. Raises LinkedInError 404."""
+        """Returns the file with this URN. Raises LinkedInError 404 if there is none."""
         asset = self._rows.get(urn)
         if asset is None:
             raise not_found(urn)
         return asset
 
     def take(self, asset: Asset, number: int, data: bytes) -> str:
-        """Stores a part, or the whole photo, and returns its ETag. Raises LinkedInError if LinkedIn would refuse it."""
+        """Stores one part of a film, or a whole photo, and returns the part's ETag. Raises LinkedInError if the upload
+        URL has expired, or if the part has a wrong size.
+        """
         if asset.file is None or self._sim.clock.now().timestamp() > asset.expires_at:
             raise LinkedInError(400, "EXPIRED_UPLOAD_URL", "The upload URL is expired")
         if not 0 <= number < len(asset.parts):
@@ -120,7 +122,9 @@ class Assets:
         return asset.etags[number]
 
     def finish(self, asset: Asset, token: str, part_ids: list[str]) -> None:
-        """Finishes an upload (`finalizeUpload`). Raises LinkedInError if LinkedIn would refuse the call."""
+        """Finishes the upload of a film (`finalizeUpload`). `part_ids` are the ETags of all parts. Raises
+        LinkedInError 400 if they do not match the stored parts, or if the upload is finished already.
+        """
         if asset.file is None:
             raise LinkedInError(400, "INVALID_VIDEO_STATUS", "The video is finalized already")
         if not asset.etags:
@@ -131,7 +135,7 @@ class Assets:
         self._complete(asset)
 
     def state(self, asset: Asset) -> dict[str, Any]:
-        """Returns the answer to a GET of the file."""
+        """Returns the body with which LinkedIn answers a GET of the file."""
         shown = {"id": asset.urn, "owner": asset.owner, "status": self.status(asset)}
         if shown["status"] == "PROCESSING_FAILED":
             shown["processingFailureReason"] = asset.failure
@@ -145,7 +149,9 @@ class Assets:
         return "PROCESSING_FAILED" if asset.failure else "AVAILABLE"
 
     def usable(self, owner: str, urn: str) -> Asset:
-        """Returns a file for a post. Raises LinkedInError if the post may not use it."""
+        """Returns the file with this URN, for a new post of `owner`. Raises LinkedInError if it belongs to somebody
+        else, or is not processed yet, or its processing failed.
+        """
         asset = self.find(urn)
         if asset.owner != owner:
             raise denied(urn)
@@ -172,8 +178,8 @@ class Assets:
 
 
 def _failure_of(kind: str, data: Any) -> str:
-    """Returns why LinkedIn would refuse a file; empty if it accepts it. Raises NotMedia if the file is not of this
-    kind.
+    """Returns why LinkedIn refuses the file, or an empty text if it accepts the file. Raises NotMedia if the file is
+    not an image or a video, as `kind` says.
     """
     if kind == "video":
         seconds = inspection.video(data).seconds

@@ -1,10 +1,10 @@
-"""Errors of LinkedIn's API in its own envelope (platforms.md 4)."""
+"""Errors of LinkedIn's API, in its JSON format (docs/platforms.md, section 4)."""
 
 from typing import Any
 
 
 class LinkedInError(Exception):
-    """Raised to answer a call with an error as LinkedIn sends it."""
+    """Raised to answer a call with an error of LinkedIn's API."""
 
     def __init__(
         self,
@@ -33,14 +33,16 @@ def invalid(field: str, message: str, code: str = "INVALID_VALUE_FOR_FIELD") -> 
 
 
 def denied(what: str) -> LinkedInError:
-    """Returns the error for an operation that the token's scopes do not allow."""
+    """Returns the error for a call that the token may not make, because of its scopes or because the object is
+    somebody else's.
+    """
     return LinkedInError(403, "ACCESS_DENIED", f"Not enough permissions to access: {what}", 100)
 
 
 def member_author() -> LinkedInError:
-    """Returns the error for a post by a person whose token only has the scopes of company pages.
+    """Returns the error for a read of a person's posts with a token that only has scopes for company pages.
 
-    Status and words are those of the API's version 202503 (gacabartosz/linkedin-mcp-server f6070c3,
+    Status and message are those of the API's version 202503 (gacabartosz/linkedin-mcp-server f6070c3,
     docs/API-CAPABILITY-MATRIX-org.md). The code is a guess.
     """
     message = "Member permissions must be used when using member as author"
@@ -57,12 +59,12 @@ def no_resource() -> LinkedInError:
 
 
 def waiting() -> LinkedInError:
-    """Returns the error for a post with a file that is not uploaded or not processed yet."""
+    """Returns the error for a file that is not uploaded or not processed yet."""
     return LinkedInError(400, "MEDIA_ASSET_WAITING_UPLOAD", "Media asset is waiting upload")
 
 
 def duplicate(urn: str) -> LinkedInError:
-    """Returns the error for a post that repeats a recent post."""
+    """Returns the error for a post with the same content as a recent post, which has this URN."""
     return LinkedInError(422, "DUPLICATE_POST", f"Content is a duplicate of {urn}", is_input=True)
 
 
@@ -87,7 +89,7 @@ TOKENS = {
 
 
 def unauthorized(code: str) -> LinkedInError:
-    """Returns the error for an expired or unknown token."""
+    """Returns the error for a token that is unknown, revoked or expired. `code` is a key of `TOKENS`."""
     words = {
         65600: "Invalid access token",
         65601: "The token used in the request has been revoked by the user",
@@ -97,7 +99,7 @@ def unauthorized(code: str) -> LinkedInError:
 
 
 def refusal(mode: str, operation: str) -> LinkedInError:
-    """Returns the error with which LinkedIn refuses a call in a planned fault of this mode (one of
+    """Returns the error with which LinkedIn answers a call for which a test has planned a fault of this mode (one of
     `faults.REFUSALS`).
     """
     if mode == "expired":

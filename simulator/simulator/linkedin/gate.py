@@ -1,4 +1,4 @@
-"""The checks before every call to LinkedIn: version, encoding, token, planned faults."""
+"""The checks before every call to LinkedIn: API version, encoding of the path, token, scope and planned faults."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,9 +25,9 @@ class Gate:
         self._sim = sim
         self._owner_in = owner_in
         self.oldest_version = OLDEST_VERSION
-        #: Company page → the role of its member; without a row ADMINISTRATOR.
+        #: Company page → the role of its members; ADMINISTRATOR for a page that is not listed.
         self.roles: dict[str, str] = {}
-        #: Account → monotonic time until which its token is reported as revoked, as happens to new tokens.
+        #: Account → the time of `Clock.ticks` until which its token is reported as revoked.
         self._young: dict[str, float] = {}
 
     def reset(self) -> None:
@@ -40,7 +40,7 @@ class Gate:
         return bool(self._sim.told("linkedin_file_state", True))
 
     def make_young(self, account_id: str, seconds: float) -> None:
-        """Makes LinkedIn report the account's token as revoked for this long, as it does with very new tokens."""
+        """Makes LinkedIn report the account's token as revoked for this long, as it sometimes does with new tokens."""
         self._young[account_id] = self._sim.clock.ticks() + seconds
 
     def run(
@@ -53,8 +53,9 @@ class Gate:
         member: str | None = None,
         page: str | None = None,
     ) -> Response:
-        """Runs `act` if the checks permit the call, and returns its answer. `member` and `page`: the scope that a
-        person's or a company page's token needs. Raises LinkedInError if LinkedIn would refuse the call.
+        """Runs `act` if the checks permit the call, and returns its result as JSON. `member` is the scope that a
+        person's token needs, `page` that of a company page. For a `reject` fault runs `on_reject` instead, if given.
+        Raises LinkedInError if a check fails or a fault refuses the call.
         """
         self._check_headers()
         account = self.caller()
@@ -70,7 +71,7 @@ class Gate:
         return response
 
     def caller(self) -> Account:
-        """Returns the account that makes the call. Raises LinkedInError 401 if the token is unknown, expired or
+        """Returns the account for which the call is made. Raises LinkedInError 401 if the token is unknown, expired or
         revoked.
         """
         scheme, _, token = request.headers.get("Authorization", "").partition(" ")
@@ -85,8 +86,8 @@ class Gate:
         return account
 
     def grants(self, scope: str) -> bool:
-        """Whether the token's list of scopes has this scope. False for a token of the control API,
-        which has no list.
+        """Whether the token's list of scopes contains this scope. False for a token that the control API made: it has
+        no list.
         """
         return scope in (self._granted() or ())
 
@@ -96,16 +97,18 @@ class Gate:
         return granted
 
     def _check_scope(self, scope: str | None) -> None:
-        """Raises LinkedInError if the token lacks the scope.
+        """Raises LinkedInError 403 if the token's list of scopes lacks the scope.
 
-        A token that the control API made has no list of scopes: it may do everything.
+        A token that the control API made has no such list, and may do everything.
         """
         granted = self._granted()
         if scope is not None and granted is not None and scope not in granted:
             raise errors.denied(f"{request.endpoint} without {scope}")
 
     def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
-        """Returns the account for which a member acts: the company page that the call names, or else the member."""
+        """Returns the account for which a member makes the call: the company page that the call names, otherwise the
+        member.
+        """
         asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
         if member.account_id in asked or request.path.startswith("/v2/"):
             return member

@@ -1,4 +1,4 @@
-"""LinkedIn's login (platforms.md 4)."""
+"""LinkedIn's login page and token endpoints (docs/platforms.md, section 4)."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,8 @@ from simulator.oauth import dialog, routes, tokens
 from simulator.oauth.tokens import Answer, Rules
 from simulator.simulation import Simulation
 
-#: The products Share on LinkedIn and OpenID Connect; Community Management, beside which an app has no other product.
+#: Scopes of the member app (products "Share on LinkedIn" and OpenID Connect), and of the app for company pages
+#: (product "Community Management", with which an app can have no other product).
 _MEMBER = ("openid", "profile", "email", "w_member_social")
 _COMMUNITY = (
     "r_basicprofile", "w_member_social", "rw_organization_admin", "w_organization_social", "r_organization_social",
@@ -28,12 +29,13 @@ def blueprint(sim: Simulation) -> Blueprint:
     logins = routes.blueprint("LN")
     settings = sim.settings
     member, pages = settings.apps["LN"], settings.apps[LINKEDIN_PAGES]
-    #: By the app's id.
+    #: App id → its scopes.
     products = {member[0]: _MEMBER, pages[0]: _COMMUNITY}
 
     def app_in(form: Mapping[str, str]) -> tuple[str, str]:
-        """Returns the app that a request names. For an unknown app returns the member app, and the login then refuses
-        the request."""
+        """Returns id and secret of the app that a request names. For an unknown app returns the member app, and the
+        login then refuses the request.
+        """
         return pages if form.get("client_id") == pages[0] else member
 
     def shape(account: Account, given: Answer) -> Answer:
@@ -41,7 +43,7 @@ def blueprint(sim: Simulation) -> Blueprint:
             given["refresh_token_expires_in"] = 365 * routes.DAY
         return given
 
-    # In its answers LinkedIn has commas: "email,openid,profile,w_member_social" (seen in an answer that others stored).
+    # LinkedIn separates the scopes in its answers by commas (seen in an answer that a public client stored).
     rules = Rules(
         "LN", 60 * routes.DAY - 1, 365 * routes.DAY if settings.linkedin_refresh else None, False,
         shape=shape, separator=",",
@@ -54,7 +56,7 @@ def blueprint(sim: Simulation) -> Blueprint:
             "error": "user_cancelled_authorize",
             "error_description": "The user cancelled LinkedIn authorization",
         }
-        # LinkedIn's guide has blanks between the scopes, LinkedIn's own client (linkedin-api-client 0.3) commas.
+        # LinkedIn's guide separates the scopes by spaces, LinkedIn's own client (linkedin-api-client 0.3) by commas.
         return dialog.answer(
             sim, "LN", client_id=client_id, separator=" ,", known_scopes=products[client_id], denial=words,
             bad_scope=_unauthorized,
@@ -68,7 +70,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @logins.post("/oauth/v2/introspectToken")
     def linkedin_introspection() -> Response:
-        """Tells whether a token is valid, which scopes it has and when it ends
+        """Tells whether a token is valid, its scopes, and when it expires
         (learn.microsoft.com/linkedin/shared/authentication/token-introspection).
         """
         app = app_in(request.form)

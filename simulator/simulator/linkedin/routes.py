@@ -1,5 +1,5 @@
-"""LinkedIn's routes for posts, comments and pages, and those of the control API for LinkedIn. Routes for files:
-asset_routes.py.
+"""LinkedIn's routes for posts, comments and company pages, and the control API's routes for LinkedIn. The routes for
+files are in asset_routes.py.
 """
 
 import re
@@ -26,7 +26,9 @@ _THINGS = re.compile(r"urn:li:(?:share|activity|ugcPost|image|video):[\w-]+")
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns LinkedIn's routes by host. Files go to the host of the login, as in LinkedIn's own examples."""
+    """Returns LinkedIn's routes by host. Files are uploaded to the login's host, as in the examples of LinkedIn's
+    documentation.
+    """
     linkedin, control = Blueprint("linkedin", __name__), Blueprint("linkedin-control", __name__)
     assets = Assets(sim)
     social = Social(sim, assets)
@@ -69,7 +71,7 @@ def _add_posts(linkedin: Blueprint, social: Social, gate: Gate) -> None:
             return {}
 
         gate.run("publish", act, member="w_member_social", page="w_organization_social")
-        # The body is empty; the id is in a header.
+        # The body is empty: LinkedIn returns the id in a header.
         return Response(status=201, headers={"x-restli-id": made[0], "x-linkedin-id": made[0]})
 
     @linkedin.get("/rest/posts")
@@ -256,8 +258,8 @@ def _add_pages(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
     @linkedin.get("/rest/organizationAcls")
     def administered() -> Response:
-        """Lists the company pages that a member administers. For a company page's own token that is only the page
-        itself.
+        """Lists the company pages of the login that gave the token. For a token that the control API made, lists the
+        account itself.
         """
         start, count = _page()
         token = request.headers.get("Authorization", "").partition(" ")[2]
@@ -283,8 +285,8 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
     @control.post("/_sim/linkedin/members")
     def add_member() -> tuple[Response, int]:
-        """Takes {name, scopes?} and adds a person who only has w_member_social. Such a person may post but read hardly
-        anything.
+        """Takes {name, scopes?} and returns a new person with an access token, which has these scopes, by default all.
+        A person may post, but may read hardly anything.
         """
         body = request.get_json(force=True, silent=True) or {}
         name = str(body.get("name") or "Mel Member")
@@ -297,30 +299,28 @@ def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
 
     @control.post("/_sim/linkedin/roles")
     def set_role() -> Response:
-        """Takes {account_id, role} and sets the role that members have on a company page."""
+        """Takes {account_id, role} and sets the role that all members have on this company page."""
         body = request.get_json(force=True)
         gate.roles[str(body["account_id"])] = str(body["role"])
         return jsonify(body)
 
     @control.post("/_sim/linkedin/young")
     def make_young() -> Response:
-        """Takes {account_id, seconds} and reports the account's token as revoked for this time, as LinkedIn does with
-        new tokens.
-        """
+        """Takes {account_id, seconds} and makes LinkedIn report the account's token as revoked for this time."""
         body = request.get_json(force=True)
         gate.make_young(str(body["account_id"]), float(body["seconds"]))
         return jsonify(body)
 
     @control.post("/_sim/linkedin/version")
     def set_oldest() -> Response:
-        """Takes {oldest} and sets the oldest supported API version; null: the oldest of November 2026."""
+        """Takes {oldest} and sets the oldest API version that LinkedIn supports; null: the oldest of November 2026."""
         body = request.get_json(force=True, silent=True) or {}
         gate.oldest_version = int(body.get("oldest") or OLDEST_VERSION)
         return jsonify(oldest=gate.oldest_version)
 
 
 def _owner_in(social: Social, assets: Assets, asked: str) -> str | None:
-    """Returns the owner of the post or file in the path or body."""
+    """Returns the account id of the owner of the first post or file whose URN is in the text; None if there is none."""
     for urn in _THINGS.findall(asked):
         try:
             is_file = urn.startswith(("urn:li:image:", "urn:li:video:"))
@@ -338,7 +338,7 @@ def _body() -> dict[str, Any]:
 
 
 def _batch(gate: Gate, operation: str, scope: str, show: Callable[[Account, str], Answer]) -> Response:
-    """Answers a BATCH_GET (`ids=List(…)`) with a result or an error for each id."""
+    """Answers a BATCH_GET (`ids=List(…)`) with the result of `show`, or an error, for each id."""
     match = re.fullmatch(r"List\((.*)\)", request.args.get("ids", ""))
     if match is None:
         raise invalid("ids", "has to be a list", "PARAM_INVALID")
@@ -358,7 +358,9 @@ def _batch(gate: Gate, operation: str, scope: str, show: Callable[[Account, str]
 
 
 def _patch(body: Any, name: str = "patch") -> dict[str, Any]:
-    """Returns the `$set` of a PARTIAL_UPDATE. Raises LinkedInError if the header or the body is not that of one."""
+    """Returns the changes in a PARTIAL_UPDATE: the object `$set` in the field `name`. Raises LinkedInError if the
+    header or the body is not that of a PARTIAL_UPDATE.
+    """
     if request.headers.get("X-RestLi-Method", "").upper() != "PARTIAL_UPDATE":
         raise invalid("", "X-RestLi-Method has to be PARTIAL_UPDATE", "ILLEGAL_ARGUMENT")
     part = body.get(name) if isinstance(body, dict) else None
@@ -369,7 +371,7 @@ def _patch(body: Any, name: str = "patch") -> dict[str, Any]:
 
 
 def _empty(response: Response) -> Response:
-    """Returns the answer to a write that changes or deletes something: 204 without a body."""
+    """Changes the response to 204 without a body, which answers changes and deletions, and returns it."""
     response.status_code = 204
     response.data = b""
     return response

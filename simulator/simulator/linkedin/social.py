@@ -1,9 +1,9 @@
-"""LinkedIn's state: posts by URN, comments and replies, recent posts and their number.
+"""The state of the simulated LinkedIn: posts, comments and replies. Refuses repeated posts and too many posts a day.
 
 Fields, enums and lengths: LinkedIn's Posts API and Comments API at
 learn.microsoft.com/linkedin/marketing/community-management/shares (views li-lms-2025-01 and later, read in November
-2026). LinkedIn does not say how many posts a day it accepts and how long it refuses a repeated text; these figures are
-what other clients saw.
+2026). LinkedIn documents neither how many posts a day it accepts nor how long it refuses a repeated post; these two
+figures are what other clients observed.
 """
 
 import json
@@ -21,15 +21,15 @@ from simulator.world import Comment, Post
 
 COMMENT_LIMIT = 1_250
 IMAGES = (2, 20)
-#: "~100–150 posts a day": the stricter.
+#: The stricter end of the observed "~100–150 posts a day".
 POSTS_PER_DAY = 100
-#: A duplicate lingers 24 to 48 hours: the stricter.
+#: How long a repeated post is refused: the stricter end of the observed 24 to 48 hours.
 DUPLICATES = timedelta(hours=48)
 _FIELDS = {
     "author", "commentary", "visibility", "distribution", "content", "lifecycleState", "isReshareDisabledByAuthor",
     "reshareContext", "contentLandingPage", "contentCallToActionLabel", "container",
 }  # fmt: skip
-#: The values that a new post may have; drafts are not simulated.
+#: The values that these fields may have in a new post. Drafts are not simulated.
 _ENUMS = {
     "lifecycleState": ("PUBLISHED",),
     "visibility": ("PUBLIC", "CONNECTIONS", "LOGGED_IN"),
@@ -47,7 +47,7 @@ def share_urn(number: str) -> str:
 
 
 def activity_urn(post: Post) -> str:
-    """Returns the activity URN of a post, to which its comments belong."""
+    """Returns the URN of the post's activity, under which its comments are stored."""
     return f"urn:li:activity:{int(post.post_id.rpartition(':')[2]) + 1}"
 
 
@@ -61,17 +61,17 @@ class Social:
 
     sim: Simulation
     assets: Assets
-    #: Author and content → the post and when.
+    #: Author and content of a recent post → its URN and time.
     _said: dict[str, tuple[str, datetime]] = field(default_factory=dict)
     _posted: Counter[tuple[str, date]] = field(default_factory=Counter)
 
     def clear(self) -> None:
-        """Forgets recent posts and counts."""
+        """Forgets the recent posts and the number of posts of each day."""
         self._said.clear()
         self._posted.clear()
 
     def create(self, account: Account, body: dict[str, Any]) -> Post:
-        """Creates a post (POST /rest/posts). Raises LinkedInError if LinkedIn would refuse the call."""
+        """Creates a post (POST /rest/posts). Raises LinkedInError if LinkedIn would refuse it."""
         for key in body.keys() - _FIELDS:
             raise invalid(key, "unrecognized field found but not allowed", "ILLEGAL_ARGUMENT")
         commentary = body.get("commentary")
@@ -108,11 +108,11 @@ class Social:
             return post
 
     def find(self, urn: str) -> tuple[Post, Comment | None]:
-        """Returns a post by its share, activity or comment URN; with the comment if it is a comment's. Raises
-        LinkedInError 404 if there is none.
+        """Returns the post with this share or activity URN, and None; or the post and the comment with this comment
+        URN. Raises LinkedInError 404 if there is none.
         """
         if urn.startswith(f"{_COMMENT}(") and urn.endswith(")"):
-            # A key of two parts: what is commented on, and the comment's number.
+            # The key in a comment's URN: the URN of the post or comment, and the comment's number.
             under, _, number = urn[len(_COMMENT) + 1 : -1].rpartition(",")
             post, _ = self.find(under)
             comment = self.sim.world.comments.get(number)
@@ -128,7 +128,9 @@ class Social:
         return post_or_none, None
 
     def change(self, account: Account, urn: str, changes: dict[str, Any]) -> None:
-        """Changes a post (PARTIAL_UPDATE). Raises LinkedInError if LinkedIn would refuse the call."""
+        """Changes a post (PARTIAL_UPDATE). Raises LinkedInError if there is no such post of the account, or a change
+        is invalid.
+        """
         for key in changes.keys() - _CHANGEABLE:
             raise invalid(f"patch/$set/{key}", "cannot be changed", "ILLEGAL_ARGUMENT")
         post = self._own(account, urn, "posts.PARTIAL_UPDATE")
@@ -140,8 +142,8 @@ class Social:
             post.text = texts.shown(commentary)
 
     def remove(self, account: Account, urn: str) -> None:
-        """Deletes a post; does nothing if it does not exist any more. Raises LinkedInError 403 if it is another
-        account's.
+        """Deletes a post; does nothing if there is none with this URN. Raises LinkedInError 403 if it belongs to
+        another account.
         """
         try:
             post = self._own(account, urn, "posts.DELETE")
@@ -152,7 +154,9 @@ class Social:
         self.sim.world.remove_post(post.post_id)
 
     def rewrite(self, account: Account, urn: str, changes: dict[str, Any]) -> None:
-        """Changes a comment (PARTIAL_UPDATE). Raises LinkedInError if LinkedIn would refuse the call."""
+        """Changes the text of a comment (PARTIAL_UPDATE). Raises LinkedInError if the account may not change it, or if
+        the text is empty or too long.
+        """
         comment = self._own_comment(account, urn, "socialActions.comments.PARTIAL_UPDATE")
         text = changes.get("text")
         if not isinstance(text, str) or not 0 < len(text) <= COMMENT_LIMIT:
@@ -162,7 +166,9 @@ class Social:
         comment.text = text
 
     def unsay(self, account: Account, urn: str, actor: str) -> None:
-        """Deletes a comment of this actor. Raises LinkedInError if LinkedIn would refuse it."""
+        """Deletes a comment that the account wrote, or a comment on its post. Raises LinkedInError if there is none,
+        or if `actor` is given and is not the account.
+        """
         comment = self._own_comment(account, urn, "socialActions.comments.DELETE")
         if actor and actor != account.account_id:
             raise denied("socialActions.comments.DELETE")
@@ -182,7 +188,9 @@ class Social:
         return comment
 
     def say(self, account: Account, urn: str, body: dict[str, Any]) -> tuple[Post, Comment]:
-        """Writes a comment (POST …/comments). Raises LinkedInError if LinkedIn would refuse the call."""
+        """Adds a comment to a post, or a reply to a comment (POST …/comments). Raises LinkedInError if LinkedIn would
+        refuse it.
+        """
         post, under = self.find(urn)
         text = (body.get("message") or {}).get("text")
         if body.get("actor") != account.account_id:
@@ -202,7 +210,9 @@ class Social:
         return post, self.sim.comment(post, account.account_id, account.name, text, parent_id)
 
     def listed(self, urn: str) -> tuple[Post, list[Comment]]:
-        """Returns the top-level comments of a post, or the replies to a comment, newest first."""
+        """Returns a post and its top-level comments, newest first. For the URN of a comment, returns the replies to it
+        instead.
+        """
         post, under = self.find(urn)
         parent_id = under.comment_id if under else None
         found = [comment for comment in list(post.comments) if comment.parent_id == parent_id]

@@ -1,19 +1,19 @@
-"""LinkedIn's `little` text format. In it an unescaped reserved character ends the text silently, unless an element
-begins there.
+"""LinkedIn's text format `little`: an unescaped reserved character ends the text without an error, unless it begins an
+element (a hashtag or a mention).
 
 Grammar and reserved characters: learn.microsoft.com/linkedin/marketing/community-management/shares/little-text-format
-(views up to li-lms-2025-01, read in November 2026). The limit of 3,000 characters is that of the Posts API. That the
-text ends silently was seen by other clients.
+(views up to li-lms-2025-01, read in November 2026). The limit of 3,000 characters is that of the Posts API. Other
+clients observed that the text ends without an error.
 """
 
 RESERVED = "\\|{}@[]()<>#*_~"
 LIMIT = 3_000
-#: Of a hashtag: U+0023 or U+FF03.
+#: The characters with which a hashtag may begin.
 _SIGNS = ("#", "\uff03")
 
 
 def shown(commentary: str) -> str:
-    """Returns the text of a post as LinkedIn would show it."""
+    """Returns the text that LinkedIn shows for this `commentary`."""
     out, at = [], 0
     while at < len(commentary):
         letter = commentary[at]
@@ -34,8 +34,8 @@ def shown(commentary: str) -> str:
 
 
 def _template(commentary: str, at: int) -> tuple[str, int] | None:
-    """Reads a `{hashtag|#|tag}`, whose `#` may be escaped. Returns its text and where it ends; None if there is no
-    such element.
+    """Reads an element `{hashtag|#|tag}` at this index; its `#` may be escaped. Returns the hashtag and the index
+    after the element, or None if there is no such element.
     """
     end = commentary.find("}", at)
     name, _, rest = commentary[at + 1 : end].partition("|")
@@ -46,7 +46,7 @@ def _template(commentary: str, at: int) -> tuple[str, int] | None:
 
 
 def _hashtag(commentary: str, at: int) -> tuple[str, int] | None:
-    """Reads a `#tag`. Returns its text and where it ends; None if there is none."""
+    """Reads a `#tag` at this index. Returns the hashtag and the index after it, or None if there is none."""
     end = at + 1
     while commentary[end : end + 1].isalnum():
         end += 1
@@ -54,7 +54,9 @@ def _hashtag(commentary: str, at: int) -> tuple[str, int] | None:
 
 
 def _mention(commentary: str, at: int) -> tuple[str, int] | None:
-    """Reads an `@[Name](urn:li:organization:1)`. Returns its text and where it ends; None if there is none."""
+    """Reads a mention such as `@[Name](urn:li:organization:1)` at this index. Returns the name and the index after the
+    mention, or None if there is none.
+    """
     middle, end = commentary.find("](urn:li:", at), commentary.find(")", at)
     if not commentary.startswith("@[", at) or not 0 < middle < end:
         return None

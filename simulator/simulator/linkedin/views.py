@@ -40,7 +40,7 @@ def comment_view(social: Social, post: Post, comment: Comment) -> dict[str, Any]
 
 
 def page_view(rows: list[dict[str, Any]], start: int, count: int) -> dict[str, Any]:
-    """Returns one page of a list."""
+    """Returns `count` rows from `start` on, with LinkedIn's `paging` object."""
     paging = {"start": start, "count": count, "total": len(rows), "links": []}
     return {"elements": rows[start : start + count], "paging": paging}
 

@@ -1,5 +1,5 @@
-"""A request to the Graph API with its caller, node and parameters; and the type of the table that names a handler for
-each edge.
+"""The types of a request to the Graph API: the call, the node in its path, and the table that maps node and edge to a
+handler.
 """
 
 import json
@@ -17,18 +17,18 @@ from simulator.simulation import Simulation
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request whose token has been accepted."""
+    """A request to the Graph API whose token has been accepted."""
 
     sim: Simulation
     caller: Account
-    #: What the token allows; None: everything, for tokens of the control API.
+    #: The token's permissions. None: all, for tokens that the control API made.
     scopes: frozenset[str] | None
-    #: Query, form and JSON body together.
+    #: The parameters of query, form and JSON body together.
     params: Mapping[str, Any]
-    #: The query alone, as given.
+    #: The parameters of the query.
     query: Mapping[str, str]
     files: Mapping[str, FileStorage]
-    #: Address of this call without its query.
+    #: URL of this call without its query.
     url: str
     #: The base URL of the simulator's own files.
     base_url: str
@@ -38,25 +38,27 @@ class Call:
         return self.scopes is None or scope in self.scopes
 
     def text(self, name: str) -> str:
-        """Returns a parameter as text, or an empty string."""
+        """Returns a parameter as text; an empty text if it is missing."""
         value = self.params.get(name, "")
         return value if isinstance(value, str) else str(value)
 
     def whole(self, name: str, default: int) -> int:
-        """Returns a parameter as a whole number. Raises GraphError 100."""
+        """Returns a parameter as an integer, or `default` if it is missing. Raises GraphError 100 if it is not an
+        integer.
+        """
         try:
             return int(self.text(name) or default)
         except ValueError as problem:
             raise invalid(f"Param {name} must be an integer") from problem
 
     def flag(self, name: str, default: bool) -> bool:
-        """Returns a parameter as True or False."""
+        """Returns False for a parameter `false`, `0` or `no`, `default` if it is missing, and True otherwise."""
         value = self.text(name).lower()
         return value not in ("false", "0", "no") if value else default
 
     def names(self, name: str) -> list[str]:
-        """Returns a parameter that is a list. It may be text between commas, a JSON list or, as SDKs send it, the text
-        of a JSON list.
+        """Returns a list parameter. Accepts text between commas, a JSON list, and the text of a JSON list, which SDKs
+        send. Raises GraphError 100 for a malformed list.
         """
         value = self.params.get(name) or ""
         if isinstance(value, str) and value.lstrip().startswith("["):
@@ -69,18 +71,20 @@ class Call:
         return [one for one in str(value).split(",") if one.strip()]
 
     def fields(self, default: str) -> tuple[Field, ...]:
-        """Returns the parsed parameter `fields`, or `default` if it is missing."""
+        """Returns the parsed parameter `fields`, or the parsed `default` if it is missing. Raises GraphError 2500 for
+        bad syntax.
+        """
         return parse(",".join(self.names("fields")) or default)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An object of the Graph API that the caller may see."""
+    """An object of the Graph API, which the caller may see."""
 
     #: Page, Post, Photo, Video, Comment; IGUser, IGMedia, IGComment, Container; User.
     kind: str
     node_id: str
-    #: FB or IG, and the account it belongs to: what faults are matched by.
+    #: FB or IG, and the account to which the object belongs. Planned faults are selected by them.
     platform: str
     account_id: str
     thing: Any
@@ -91,14 +95,16 @@ Handler = Callable[[Call, Node], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The handler of one method for one edge and one kind of node."""
+    """The handler for calls with a certain method, on a certain edge of a kind of node. The Graph API calls a path
+    below an object, such as `feed` in /{page}/feed, an edge.
+    """
 
-    #: Operation of local-stack.md, "Simulator control"; None: faults do not apply.
+    #: The operation for planned faults (local-stack.md, "Simulator control"); None: no fault affects the call.
     operation: str | Callable[[Call], str | None] | None
     handler: Handler
-    #: What a `reject` fault does instead of an error response.
+    #: Runs for a `reject` fault, instead of an error response.
     on_reject: Handler | None = None
 
 
-#: (method, kind of node, edge; "" is the node itself)
+#: (method, kind of node, edge) → handler. The edge of the node itself is "".
 Edges = Mapping[tuple[str, str, str], Edge]

@@ -1,4 +1,4 @@
-"""Finds the caller of a Graph API request, and the nodes that the caller may see."""
+"""Finds the account that makes a call to the Graph API, and the objects that the account may see."""
 
 import hashlib
 import hmac
@@ -10,10 +10,10 @@ from simulator.meta.call import Node
 from simulator.simulation import Simulation
 from simulator.world import Comment, Post
 
-#: A page and the Instagram account linked to it end in the same digits.
+#: The ids of a page and of its linked Instagram account end in the same 11 digits.
 _SHARED_DIGITS = 11
 
-#: The person who owns all pages and user tokens.
+#: A user. All users' tokens have its platform code, and debug_token names its id as the `user_id` of every token.
 USER = Account("META_USER", "122100000000001", "Sam Sample", "sam.sample")
 
 
@@ -23,8 +23,8 @@ def linked_instagram_id(page_id: str) -> str:
 
 
 def caller_of(sim: Simulation, token: str, proof: str) -> Account:
-    """Returns the account of a token. Raises GraphError 104, 190 or 100 (wrong `appsecret_proof`) if the token is
-    missing or invalid.
+    """Returns the account of a token. Raises GraphError 104 without a token, 190 for an invalid or expired one, 100
+    for a wrong `appsecret_proof`.
     """
     if not token:
         raise errors.GraphError(104, "An access token is required to request this resource.")
@@ -54,7 +54,7 @@ def owns(caller: Account, account_id: str) -> bool:
 
 
 def find_node(sim: Simulation, caller: Account, node_id: str) -> Node | None:
-    """Returns the node with this id if the caller may see it."""
+    """Returns the object with this id, or None if there is none or the caller may not see it."""
     node = _account_node(sim, caller, node_id) or _content_node(sim, node_id)
     return node if node is not None and (node.kind == "User" or owns(caller, node.account_id)) else None
 

@@ -1,6 +1,7 @@
-"""Instagram's media containers and their state. A container is staged before a post is published.
+"""Instagram's media containers: a post is first created as a container, which is published when its media are
+processed.
 
-Limits: the `caption` and `children` of
+Sources of the limits: the parameters `caption` and `children` of
 developers.facebook.com/docs/instagram-platform/instagram-graph-api/reference/ig-user/media ("Maximum 2200 characters,
 30 hashtags, and 20 @ tags", "up to 10 container IDs"), as a dozen public clients quote it (read in November 2026).
 """
@@ -20,15 +21,15 @@ from simulator.world import Medium
 CAPTION_LIMIT = 2200
 HASHTAG_LIMIT = 30
 MENTION_LIMIT = 20
-#: Fewest and most children of a carousel.
+#: Smallest and largest number of children of a carousel.
 CHILDREN = (2, 10)
 LIFETIME = timedelta(hours=24)
 
 
 @dataclass(slots=True)
 class Container:
-    """A container. `ready_ticks` is the monotonic time at which it is ready; `media` is a future while a video is
-    being fetched.
+    """A media container. `ready_ticks` is the time of `Clock.ticks` at which it is processed. `media` is a future
+    while the video is being fetched.
     """
 
     container_id: str
@@ -46,7 +47,7 @@ class Container:
     platform = "IG"
 
     def status(self, sim: Simulation) -> str:
-        """Returns the present `status_code`."""
+        """Returns `status_code`: IN_PROGRESS, FINISHED, ERROR, PUBLISHED or EXPIRED."""
         if self.media_id is not None:
             return "PUBLISHED"
         if sim.clock.now() - self.created_at > LIFETIME:
@@ -62,7 +63,7 @@ class Container:
         return "IN_PROGRESS" if sim.clock.ticks() < self.ready_ticks else "FINISHED"
 
     def status_text(self, sim: Simulation) -> str:
-        """Returns the present `status`; the text of an error contains the subcode."""
+        """Returns `status`, a sentence about the status; that of an error contains the subcode."""
         return {
             "PUBLISHED": "Published: Media has been successfully published.",
             "EXPIRED": "Expired: Media was not published within 24 hours and has expired.",
@@ -73,7 +74,7 @@ class Container:
 
 
 def find_container(call: Call, user: Node, container_id: str) -> Container:
-    """Returns a container of this account. Raises GraphError 24 if there is none."""
+    """Returns the account's container with this id. Raises GraphError 24 if there is none."""
     container = call.sim.world.staged.get(container_id)
     if not isinstance(container, Container) or container.account_id != user.account_id:
         message = f"Could not fetch media builder: the one with creation id = {container_id} does not exist."
@@ -82,7 +83,7 @@ def find_container(call: Call, user: Node, container_id: str) -> Container:
 
 
 def checked_caption(caption: str) -> str:
-    """Returns the caption. Raises GraphError 100 if it exceeds a limit."""
+    """Returns the caption unchanged. Raises GraphError 100 if it is too long, or has too many hashtags or mentions."""
     if len(caption) > CAPTION_LIMIT or len(re.findall(r"#\w", caption)) > HASHTAG_LIMIT:
         message = f"The caption was too long: up to {CAPTION_LIMIT} characters and {HASHTAG_LIMIT} hashtags."
         raise GraphError(100, message, 2207010)
@@ -92,9 +93,7 @@ def checked_caption(caption: str) -> str:
 
 
 def photo_of(call: Call) -> list[Medium]:
-    """Fetches and returns the image of a container. It is fetched during this call, which therefore reports its
-    errors.
-    """
+    """Fetches and returns the image of a new container. Raises GraphError if Instagram would refuse it."""
     url = call.text("image_url")
     if not url:
         raise invalid("The parameter image_url is required")
@@ -104,8 +103,8 @@ def photo_of(call: Call) -> list[Medium]:
 
 
 def video_of(call: Call) -> "Future[list[Medium]]":
-    """Starts to fetch the video of a container. It is fetched after this call; errors are reported in the container's
-    status.
+    """Starts to fetch the video of a new container in the background. The status of the container reports its errors.
+    Raises GraphError 100 if the call has no `video_url`.
     """
     url, sim = call.text("video_url"), call.sim
     if not url:

@@ -1,4 +1,4 @@
-"""The control API's routes (/_sim) for Meta's webhooks: their address and their deliveries."""
+"""The control API's routes (/_sim) for Meta's webhooks: they set the endpoint and list the deliveries."""
 
 from flask import Blueprint, Response, jsonify, request
 
@@ -7,7 +7,7 @@ from simulator.simulation import Simulation
 
 
 def blueprint(hooks: Hooks, sim: Simulation) -> Blueprint:
-    """Returns the control API's routes for Meta."""
+    """Returns the control API's routes for Meta's webhooks."""
     control = Blueprint("meta-control", __name__)
 
     @control.get("/_sim/meta/webhooks")
@@ -24,8 +24,8 @@ def blueprint(hooks: Hooks, sim: Simulation) -> Blueprint:
 
     @control.post("/_sim/meta/webhook")
     def set_endpoint() -> tuple[Response, int] | Response:
-        """Sets the URL to which batches go (`/facebook` or `/instagram` is appended) and the secret. With an empty URL
-        nothing is sent.
+        """Takes {url, secret?, verify_token?} and sets the webhook endpoint (`/facebook` or `/instagram` is added to
+        the URL). With an empty URL no webhook is sent.
         """
         body = request.get_json(force=True, silent=True)
         given = body if isinstance(body, dict) else {}

@@ -1,11 +1,11 @@
-"""Errors of the Graph API in its own envelope. Codes and subcodes: platforms.md sections 1 to 3."""
+"""Errors of the Graph API, in Meta's JSON format. Codes and subcodes: docs/platforms.md, sections 1 to 3."""
 
 import secrets
 from typing import Any
 
 
 class GraphError(Exception):
-    """Raised to answer a call with an error as Meta sends it, with HTTP 400 unless the call gives another status."""
+    """Raised to answer a call with an error of the Graph API, with HTTP 400 unless `status` says otherwise."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class GraphError(Exception):
         self.data = data
 
     def body(self) -> dict[str, Any]:
-        """Returns the JSON body of the error as the platform sends it."""
+        """Returns the JSON body of the error."""
         error: dict[str, Any] = {"message": self.message, "type": self.kind, "code": self.code}
         if self.subcode is not None:
             error["error_subcode"] = self.subcode
@@ -51,7 +51,9 @@ def invalid(message: str, subcode: int | None = None) -> GraphError:
 
 
 def missing(node_id: str, method: str) -> GraphError:
-    """Returns the error for an object that does not exist or is not visible to the caller."""
+    """Returns the error for an object that does not exist, that the caller may not see, or that does not support the
+    call.
+    """
     return GraphError(
         100,
         f"Unsupported {method.lower()} request. Object with ID '{node_id}' does not exist, cannot be loaded "
@@ -73,7 +75,9 @@ def expired() -> GraphError:
 
 
 def refusal(mode: str, platform: str, operation: str) -> GraphError:
-    """Returns the error with which Meta refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
+    """Returns the error with which Meta answers a call for which a test has planned a fault of this mode (one of
+    `faults.REFUSALS`).
+    """
     if mode == "expired":
         return expired()
     if mode == "server_error":

@@ -1,4 +1,4 @@
-"""Facebook Pages: writes (platforms.md 2). Reads are in facebook_views.py."""
+"""Handlers of writes to Facebook Pages (docs/platforms.md, section 2). Those of reads are in facebook_views.py."""
 
 import json
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ PHOTOS_PER_POST = 10
 
 @dataclass(slots=True)
 class Photo:
-    """A photo that is a node of its own; unpublished until a post contains it."""
+    """A photo with an id of its own. It is unpublished until a post contains it."""
 
     photo_id: str
     account_id: str
@@ -28,7 +28,9 @@ class Photo:
 
 @dataclass(slots=True)
 class Video:
-    """A video that is a node of its own. Monotonic times (Clock.ticks) say how far its processing has come."""
+    """A video with an id of its own. It is processed until `ready_ticks`, and reports its post's id from
+    `post_id_ticks` on (times of `Clock.ticks`).
+    """
 
     video_id: str
     account_id: str
@@ -36,7 +38,7 @@ class Video:
     ready_ticks: float
     post_id_ticks: float
     failed: bool = False
-    #: Sent in pieces, and not finished.
+    #: Whether the video is uploaded in pieces and not finished.
     is_begun: bool = False
     kind = "Video"
     platform = "FB"
@@ -64,7 +66,7 @@ def publish_feed(call: Call, page: Node) -> dict[str, Any]:
 
 
 def publish_waiting(call: Call, node: Node) -> dict[str, Any]:
-    """Answers POST /{post}: with `is_published=true` publishes an unpublished post."""
+    """Answers POST /{post}: with `is_published=true`, publishes a post that was created as unpublished."""
     world = call.sim.world
     with world.lock:
         if call.flag("is_published", False) and world.staged.pop(node.node_id, None):
@@ -73,7 +75,7 @@ def publish_waiting(call: Call, node: Node) -> dict[str, Any]:
 
 
 def publish_photo(call: Call, page: Node) -> dict[str, Any]:
-    """Answers POST /{page}/photos: publishes a photo, or stages it for a later post."""
+    """Answers POST /{page}/photos: publishes a photo, or with `published=false` stores it for a later post."""
     message = call.text("message") or call.text("caption")
     _check_text(message)
     medium = media.facebook_photo(call)
@@ -90,8 +92,8 @@ def publish_photo(call: Call, page: Node) -> dict[str, Any]:
 
 
 def publish_video(call: Call, page: Node) -> dict[str, Any]:
-    """Answers POST /{page}/videos with the video's id. The post gets an id of its own when the video has been
-    processed.
+    """Answers POST /{page}/videos: publishes a video and returns its id, or handles one phase of an upload in pieces
+    (`upload_phase`). The video reports its post's id only after it has been processed.
     """
     phase = call.text("upload_phase")
     if phase:
@@ -127,7 +129,7 @@ def _finish_video(call: Call, page: Node) -> dict[str, Any]:
     return {"success": True}
 
 
-#: `upload_phase` of POST /{page}/videos.
+#: Value of `upload_phase` in POST /{page}/videos → handler.
 _PHASES: dict[str, Handler] = {
     "start": _start_video,
     "transfer": uploads.transfer,
@@ -136,20 +138,20 @@ _PHASES: dict[str, Handler] = {
 
 
 def fail_video(call: Call, node: Node) -> dict[str, Any]:
-    """Rejects a video, so that it never becomes a post."""
+    """Marks a video as failed, removes its post, and returns the requested fields of the video."""
     node.thing.failed = True
     call.sim.world.remove_post(node.thing.post.post_id)
     return facebook_views.show_video(call, node)
 
 
 def add_comment(call: Call, node: Node) -> dict[str, Any]:
-    """Answers POST /{post}/comments: adds a comment. The id may also be that of the post's video."""
+    """Answers POST /{post}/comments and POST /{video}/comments: adds a comment to the post."""
     post: Post = node.thing.post if node.kind == "Video" else node.thing
     return _comment(call, post, None)
 
 
 def add_reply(call: Call, node: Node) -> dict[str, Any]:
-    """Answers POST /{comment}/comments: adds a reply. A reply to a reply is stored under the top-level comment."""
+    """Answers POST /{comment}/comments: adds a reply. A reply to a reply becomes a reply to the top-level comment."""
     comment: Comment = node.thing
     return _comment(call, call.sim.world.posts[comment.post_id], comment.parent_id or comment.comment_id)
 
@@ -175,7 +177,9 @@ def _check_text(message: str) -> None:
 
 
 def _attached_ids(call: Call) -> list[str]:
-    """Returns the ids in `attached_media`: JSON text, a JSON list, or form keys such as `attached_media[0]`."""
+    """Returns the photo ids in `attached_media`, which may be JSON text, a JSON list, or form keys such as
+    `attached_media[0]`. Raises GraphError 100 if it is malformed, has an id twice or has more than ten ids.
+    """
     given = call.params.get("attached_media")
     try:
         rows = json.loads(given) if isinstance(given, str) else list(given or [])
@@ -203,7 +207,7 @@ def _unused_photo(call: Call, page: Node, photo_id: str) -> Photo:
 
 
 def _new_post(call: Call, page: Node, text: str, items: list[Medium], settings: dict[str, Any]) -> Post:
-    """Returns a new, unpublished post."""
+    """Returns a new post, which is not stored yet."""
     post_id = call.sim.world.new_id(f"{page.account_id}_")
     now = call.sim.clock.now()
     return Post(post_id, page.account_id, "FB", page.thing.name, text, items, now, settings=settings)
@@ -220,12 +224,16 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
 
 
 def _whole_or_piece(call: Call) -> str:
-    """Returns the operation of a call with a video or a piece of one: only the last call publishes."""
+    """Returns the operation under which a test can plan a fault for this call: `upload` for the phases start and
+    transfer of an upload in pieces, otherwise `publish`.
+    """
     return "upload" if call.text("upload_phase") in ("start", "transfer") else "publish"
 
 
 def _visible_or_staged(call: Call) -> str:
-    """Returns the operation of a call: `publish`, or `upload` if it only stages a photo or a post."""
+    """Returns the operation under which a test can plan a fault for this call: `upload` with `published=false`,
+    otherwise `publish`.
+    """
     return "publish" if call.flag("published", True) else "upload"
 
 

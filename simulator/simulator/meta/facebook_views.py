@@ -1,4 +1,4 @@
-"""Facebook Pages: reads (platforms.md 2)."""
+"""Handlers of reads of Facebook Pages (docs/platforms.md, section 2)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,8 +17,8 @@ def page(call: Call, node: Node) -> dict[str, Any]:
 
 
 def feed(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{page}/feed, /posts and /published_posts: the posts, newest first. Films are listed once they are
-    ready.
+    """Answers GET /{page}/feed, /posts and /published_posts: the posts, newest first. A post with a video is listed
+    once the video is processed.
     """
     posts = [post for post in call.sim.world.posts_of(node.account_id)[::-1] if _is_ready(call, post)]
     posts = paging.between(posts, lambda post: post.created_at, call)
@@ -37,14 +37,16 @@ def post(call: Call, node: Node) -> dict[str, Any]:
 
 
 def operation_of_read(call: Call) -> str:
-    """Returns the operation of a read: `engagement` if it asks for counts, else `status`."""
+    """Returns the operation under which a test can plan a fault for this read: `engagement` if it asks for counts,
+    otherwise `status`.
+    """
     wanted = {field.name for field in call.fields("id")}
     counts = {"reactions", "likes", "comments", "shares", "like_count", "comments_count"}
     return "engagement" if wanted & counts else "status"
 
 
 def show_post(call: Call, thing: Post, default: str) -> dict[str, Any]:
-    """Returns the requested fields of a post."""
+    """Returns the requested fields of a post, or the fields in `default`."""
     return project("Post", POST, thing, call.fields(default), call)
 
 
@@ -54,12 +56,14 @@ def comment(call: Call, node: Node) -> dict[str, Any]:
 
 
 def show_comment(call: Call, thing: Comment, default: str) -> dict[str, Any]:
-    """Returns the requested fields of a comment."""
+    """Returns the requested fields of a comment, or the fields in `default`."""
     return project("Comment", COMMENT, thing, call.fields(default), call)
 
 
 def comments(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{post}/comments or /{comment}/comments. With a user's token the list is empty, without an error."""
+    """Answers GET of the comments on a post or video, or of the replies to a comment. With a user's token the list is
+    empty, as at Facebook.
+    """
     if call.caller.platform == callers.USER.platform:
         return {"data": []}
     if node.kind == "Comment":
@@ -89,7 +93,7 @@ def videos(call: Call, node: Node) -> dict[str, Any]:
 
 
 def reactions(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{post}/reactions and /likes: an empty list; with `summary` also the number of reactions."""
+    """Answers GET /{post}/reactions and /likes with an empty list; with `summary`, also the number of reactions."""
     answer: dict[str, Any] = {"data": []}
     if call.flag("summary", False):
         answer["summary"] = {"total_count": node.thing.likes, "viewer_reaction": "NONE"}
@@ -107,26 +111,26 @@ def show_video(call: Call, node: Node) -> dict[str, Any]:
 
 
 def post_permalink(thing: Post) -> str:
-    """Returns the address of a post: a reel has the video's id, any other post the ids of page and post."""
+    """Returns the URL of a post: /reel/ and the video's id for a video, otherwise /{page}/posts/{post}."""
     if thing.media and thing.media[0].type == "video":
         return f"https://www.facebook.com/reel/{thing.media[0].medium_id}"
     return f"https://www.facebook.com/{thing.account_id}/posts/{thing.post_id.rsplit('_', 1)[-1]}"
 
 
 def page_token(call: Call, page: Account) -> str:
-    """Returns the page's token, with the permissions of the token that asks for it."""
+    """Returns an access token of the page with the permissions of the caller's token."""
     facts: dict[str, Any] = {} if call.scopes is None else {"scopes": sorted(call.scopes)}
     return call.sim.accounts.token(page, **facts)
 
 
 def picture_url(call: Call) -> str:
-    """Returns the address of an account's picture, which is the same for all accounts."""
+    """Returns the URL of an account's picture, which is the same for all accounts."""
     return f"{call.base_url}media/photo-200x200.jpg"
 
 
 def _total(count: Callable[[Post], int], **more: Any) -> Callable[[Post, Field, Call], dict[str, Any]]:
-    """Returns a function that shows an edge as an empty list, with the number `count` if the field
-    has `.summary(…)`.
+    """Returns a function that shows an edge (such as `likes`) as an empty list. With the modifier `.summary(…)` the
+    function adds the number that `count` returns.
     """
 
     def read(thing: Post, field: Field, call: Call) -> dict[str, Any]:
@@ -243,7 +247,7 @@ POST: View = {
     "reactions": _total(lambda t: t.likes),
     "likes": _total(lambda t: t.likes, can_like=True, has_liked=False),
     "comments": _comments_edge,
-    # Left out at zero (platforms.md 2).
+    # Omitted at zero (platforms.md 2).
     "shares": lambda t, f, c: {"count": t.shares} if t.shares else ABSENT,
 }
 

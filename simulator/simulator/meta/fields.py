@@ -1,4 +1,4 @@
-"""The Graph API's field expansion: parses and applies `id,from{name},comments.limit(0).summary(true)`."""
+"""The Graph API's field expansion: parses and applies `fields=id,from{name},comments.limit(0).summary(true)`."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,26 +10,26 @@ from simulator.meta.errors import GraphError
 
 _TOKEN = re.compile(r"\s*([\w-]+|[.,{}()])")
 
-#: Returned by a field's function if the platform omits the field.
+#: A function of a view returns this if the platform omits the field.
 ABSENT = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One requested field with its modifiers and its subfields."""
+    """A requested field with its modifiers, such as `.limit(0)`, and its subfields."""
 
     name: str
     modifiers: tuple[tuple[str, str], ...] = ()
     inner: tuple["Field", ...] = ()
 
     def modifier(self, name: str) -> str | None:
-        """Returns the value in `.name(value)`."""
+        """Returns the value of the modifier `.name(value)`, or None if the field does not have it."""
         return dict(self.modifiers).get(name)
 
 
 @lru_cache(maxsize=512)
 def parse(text: str) -> tuple[Field, ...]:
-    """Reads a `fields` parameter. Raises GraphError 2500 as the platform does for bad syntax."""
+    """Parses a `fields` parameter. Raises GraphError 2500 for bad syntax."""
     tokens = _TOKEN.findall(text)
     if "".join(tokens) != re.sub(r"\s", "", text):
         raise _syntax_error(text)
@@ -72,7 +72,9 @@ View = Mapping[str, Callable[[Any, Field, Any], Any]]
 
 
 def project(kind: str, view: View, thing: Any, fields: tuple[Field, ...], call: Any) -> dict[str, Any]:
-    """Returns the requested fields of an object, always with `id`. An unknown field fails the call."""
+    """Returns the requested fields of an object, and always its `id`. `view` maps each field to the function that
+    reads it. Raises GraphError 100 for a field that `view` does not have.
+    """
     answer: dict[str, Any] = {}
     for one in fields:
         read = view.get(one.name)
@@ -88,8 +90,8 @@ def project(kind: str, view: View, thing: Any, fields: tuple[Field, ...], call: 
 
 
 def _narrowed(value: Any, inner: tuple[Field, ...]) -> Any:
-    """Reduces an object to its requested subfields. Leaves lists of objects as they are, because their own view has
-    reduced them.
+    """Returns an object with only the subfields in `inner`. Returns a list of objects unchanged: its objects are
+    reduced already.
     """
     if inner and isinstance(value, dict) and "data" not in value:
         return {one.name: value[one.name] for one in inner if one.name in value}

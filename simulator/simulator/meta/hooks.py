@@ -1,7 +1,8 @@
-"""Meta's webhooks: which accounts the app has subscribed to, and signed batches about their comments (platforms.md 1).
+"""Meta's webhooks: our app's subscriptions to accounts, and signed batches of events about new comments
+(docs/platforms.md, section 1).
 
-Comments by the page itself are reported too, as Meta does. Some batches are sent twice. A batch that is not accepted is
-sent again.
+Comments by the page itself are reported too, as Meta does. Some batches are sent twice. A batch that is not answered
+with 2xx is sent again.
 """
 
 import hashlib
@@ -21,18 +22,17 @@ from simulator.meta.errors import invalid
 from simulator.simulation import Simulation
 from simulator.world import Comment, Post
 
-#: Waits before each try: about two minutes in all, where Meta goes on for 36 hours. Our choice: nobody waits for that
-#: in a test.
+#: Seconds to wait before each attempt: two minutes in all, so that tests are short. Meta continues for 36 hours.
 WAITS_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
-#: A batch collects changes for this long, up to this number (our choice: batches that a
-#: test can fill; Meta: 1,000).
+#: Seconds for which a batch collects events, and most events in a batch. Our choice: a test can fill it; Meta's
+#: batches have up to 1,000.
 WINDOW_SECONDS, MOST_CHANGES = 0.1, 200
 #: Timeout of a delivery in seconds. Our choice: longer than the gateway ever takes.
 _ANSWER_SECONDS = 20.0
 
 PATHS = {"FB": "facebook", "IG": "instagram"}
 _OBJECTS = {"FB": "page", "IG": "instagram"}
-#: Fields that can be subscribed to here; events are sent for the first one.
+#: Fields to which an app can subscribe. Events are sent for the first one only.
 _FIELDS = {
     "FB": ("feed", "mention", "messages", "ratings"),
     "IG": ("comments", "live_comments", "mentions", "messages"),
@@ -41,19 +41,19 @@ _FIELDS = {
 
 @dataclass(slots=True)
 class Delivery:
-    """A batch of events that is being delivered."""
+    """A batch of events and the state of its delivery."""
 
     platform: str
     comment_ids: list[str]
     body: bytes
     tries: int = 0
-    #: Status of the latest response; None: there was no response.
+    #: HTTP status of the latest attempt; None if there was no response.
     status: int | None = None
     delivered: bool = False
 
 
 class Hooks:
-    """The app's webhook endpoint, and what was sent to it. Without a URL and a secret nothing is sent."""
+    """The app's webhook endpoint and the batches that were sent to it. Without a URL and a secret no batch is sent."""
 
     def __init__(self, sim: Simulation) -> None:
         settings = sim.settings
@@ -72,24 +72,24 @@ class Hooks:
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all batches, also those that are being delivered. The endpoint and the subscriptions stay."""
+        """Deletes all batches, and stops those that are still being sent. The endpoint and the subscriptions stay."""
         self._given_up.set()
         self._given_up = threading.Event()
         self._waiting: list[tuple[str, str, str, dict[str, Any]]] = []
         self._deliveries: list[Delivery] = []
 
     def aim(self, url: str, secret: str | None, verify_token: str | None) -> None:
-        """Sets the endpoint. Meta verifies it before the next batch."""
+        """Sets the URL and, if given, the secret and the verify token. Meta verifies the URL before the next batch."""
         self.url, self.secret = url, secret or self.secret
         self.verify_token = verify_token or self.verify_token
         self._verified.clear()
 
     def rows(self) -> list[Delivery]:
-        """Returns the webhook deliveries, the oldest first. Each reports a batch of changes."""
+        """Returns the batches, oldest first."""
         return list(self._deliveries)
 
     def on_comment(self, post: Post, comment: Comment) -> None:
-        """Adds a comment to the next batch if the app has subscribed to the account."""
+        """Adds a new comment to the next batch, if our app has subscribed to comments of the account."""
         wanted = self._sim.subscriptions.get(post.account_id, ())
         if post.platform not in PATHS or _FIELDS[post.platform][0] not in wanted:
             return
@@ -120,7 +120,7 @@ class Hooks:
             {"id": account_id, "time": moment, "changes": [row[3] for row in rows if row[1] == account_id]}
             for account_id in dict.fromkeys(row[1] for row in rows)
         ]
-        # Escaped to ASCII, as Meta does: the signature covers exactly these bytes.
+        # Non-ASCII characters are escaped, as by Meta. The signature is computed over exactly these bytes.
         body = json.dumps({"object": _OBJECTS[platform], "entry": entries}).encode()
         with self._lock:
             times = 2 if self._every and len(self._deliveries) % self._every == 0 else 1
@@ -157,7 +157,7 @@ class Hooks:
             return response.status_code
 
     def _verify(self, url: str) -> bool:
-        """Whether the endpoint answers the verification request with our challenge."""
+        """Sends Meta's verification request to a URL. Returns whether it was answered with the challenge."""
         challenge = str(secrets.randbelow(10**10))
         query = {
             "hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": self.verify_token,
@@ -170,7 +170,7 @@ class Hooks:
 
 
 def signature(body: bytes, secret: str) -> str:
-    """Returns the signature `sha256=…` over the body as it is sent."""
+    """Returns the value of the header X-Hub-Signature-256, `sha256=…`: an HMAC over the body."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
@@ -206,7 +206,7 @@ _CHANGES: dict[str, Callable[[Post, Comment], dict[str, Any]]] = {
 
 
 def subscribe(call: Call, node: Node) -> dict[str, Any]:
-    """Answers POST /{page}/subscribed_apps and /{ig}/subscribed_apps: subscribes to these fields and to no others."""
+    """Answers POST /{page}/subscribed_apps and /{ig}/subscribed_apps: subscribes our app to the given fields only."""
     wanted = tuple(name.strip() for name in call.names("subscribed_fields"))
     if not wanted:
         raise invalid("The parameter subscribed_fields is required.")
@@ -220,13 +220,15 @@ def subscribe(call: Call, node: Node) -> dict[str, Any]:
 
 
 def unsubscribe(call: Call, node: Node) -> dict[str, Any]:
-    """Answers DELETE /{page}/subscribed_apps and /{ig}/subscribed_apps: ends the subscription."""
+    """Answers DELETE /{page}/subscribed_apps and /{ig}/subscribed_apps: ends our app's subscription."""
     call.sim.subscriptions.pop(node.account_id, None)
     return {"success": True}
 
 
 def show_subscription(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{page}/subscribed_apps and /{ig}/subscribed_apps: the fields of the subscription."""
+    """Answers GET /{page}/subscribed_apps and /{ig}/subscribed_apps: our app with the fields of its subscription, if
+    there is one.
+    """
     wanted = call.sim.subscriptions.get(node.account_id)
     app = {"id": call.sim.settings.meta_app_id, "name": "Posthaste", "subscribed_fields": wanted}
     return {"data": [app] if wanted else []}

@@ -1,4 +1,6 @@
-"""Instagram accounts: writes (platforms.md 3). Reads are in instagram_views.py."""
+"""Handlers of writes to Instagram accounts (docs/platforms.md, section 3). The handlers of reads are in
+instagram_views.py.
+"""
 
 from typing import Any
 
@@ -17,12 +19,12 @@ _NOT_READY = GraphError(
 
 
 def create_container(call: Call, user: Node) -> dict[str, Any]:
-    """Answers POST /{ig}/media: creates a container for an image, a REELS video, a carousel child or a CAROUSEL."""
+    """Answers POST /{ig}/media: creates a container for an image, a reel, a child of a carousel, or a carousel."""
     kind = call.text("media_type").upper() or "IMAGE"
     child = call.flag("is_carousel_item", False)
     if child and call.text("is_ai_generated"):
-        # Meta: "For carousels, set is_ai_generated on the carousel container only." Refusing it is
-        # our choice: an ignored one would hide a fault of ours.
+        # Meta: "For carousels, set is_ai_generated on the carousel container only." That it is refused on a child is
+        # our choice: if it were ignored, tests would not notice our mistake.
         raise invalid("The parameter is_ai_generated belongs to the carousel")
     container = Container(
         call.sim.world.new_id("179"), user.account_id, kind, child, call.sim.clock.now(),
@@ -51,7 +53,9 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
 
 
 def publish(call: Call, user: Node) -> dict[str, Any]:
-    """Answers POST /{ig}/media_publish: publishes a container."""
+    """Answers POST /{ig}/media_publish: publishes a container. Raises GraphError if it is not processed, has expired,
+    is published already, or the day's limit is used up.
+    """
     world = call.sim.world
     with world.lock:
         container = find_container(call, user, call.text("creation_id"))
@@ -59,7 +63,8 @@ def publish(call: Call, user: Node) -> dict[str, Any]:
         if state == "EXPIRED":
             raise GraphError(-2, "The media container has expired. Create a new one.", 2207020)
         if state == "PUBLISHED":
-            # The code is our choice: the documentation names none for this case, and this one for media not found.
+            # The code is our choice: the documentation names none for this case; it has this one for media that are
+            # not found.
             raise GraphError(24, "The requested resource does not exist: it was published already.", 2207006)
         if state != "FINISHED" or container.is_child:
             raise _NOT_READY
@@ -80,7 +85,7 @@ def publish(call: Call, user: Node) -> dict[str, Any]:
 
 
 def fail_container(call: Call, node: Node) -> dict[str, Any]:
-    """Rejects a container: its status stays ERROR."""
+    """Marks a container as failed (status ERROR) and returns its requested fields."""
     node.thing.error = GraphError(-1, "Media upload has failed", 2207085)
     return instagram_views.container(call, node)
 
@@ -91,7 +96,7 @@ def add_comment(call: Call, node: Node) -> dict[str, Any]:
 
 
 def add_reply(call: Call, node: Node) -> dict[str, Any]:
-    """Answers POST /{comment}/replies: adds a reply. A reply to a reply is stored under the top-level comment."""
+    """Answers POST /{comment}/replies: adds a reply. A reply to a reply becomes a reply to the top-level comment."""
     comment: Comment = node.thing
     return _comment(call, call.sim.world.posts[comment.post_id], comment.parent_id or comment.comment_id)
 
@@ -115,7 +120,7 @@ def _fill_carousel(call: Call, user: Node, carousel: Container) -> None:
 
 
 def _settled(container: Container) -> list[Medium]:
-    """Returns the media of a finished container. They may still be in a future, which is done."""
+    """Returns the media of a finished container, whose future, if it has one, is done."""
     return container.media if isinstance(container.media, list) else container.media.result()
 
 
@@ -125,7 +130,7 @@ def _comment(call: Call, post: Post, parent_id: str | None) -> dict[str, Any]:
         raise invalid("The parameter message is required")
     comment = call.sim.comment(post, post.account_id, post.author, message, parent_id)
     if call.text("fields"):
-        # The comment exists nevertheless: a caller that retries writes it twice (platforms.md 3).
+        # The comment exists all the same, so a caller that repeats the call writes it twice (platforms.md 3).
         raise GraphError(20, "(#20) The comment could not be read back.", 1772107)
     return {"id": comment.comment_id}
 

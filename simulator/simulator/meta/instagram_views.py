@@ -1,4 +1,4 @@
-"""Instagram professional accounts: reads (platforms.md 3)."""
+"""Handlers of reads of Instagram professional accounts (docs/platforms.md, section 3)."""
 
 import base64
 from datetime import timedelta
@@ -34,7 +34,7 @@ def media(call: Call, node: Node) -> dict[str, Any]:
 
 
 def children(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{media}/children: the parts of a carousel."""
+    """Answers GET /{media}/children: the ids of the photos and videos of a carousel."""
     return _children(node.thing)
 
 
@@ -44,7 +44,9 @@ def container(call: Call, node: Node) -> dict[str, Any]:
 
 
 def comments(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{media}/comments: top-level comments, newest first. There is no parameter `since`."""
+    """Answers GET /{media}/comments: the top-level comments, newest first. The parameter `since` has no effect, as at
+    Instagram.
+    """
     items = [item for item in list(node.thing.comments) if item.parent_id is None][::-1]
     return paging.page(
         items, lambda item: item.comment_id, lambda item: _show_comment(call, item), call, default=50
@@ -52,7 +54,7 @@ def comments(call: Call, node: Node) -> dict[str, Any]:
 
 
 def replies(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{comment}/replies: the replies to a comment."""
+    """Answers GET /{comment}/replies: the replies to a comment, newest first."""
     items = call.sim.world.replies_to(node.thing)[::-1]
     return paging.page(
         items, lambda item: item.comment_id, lambda item: _show_comment(call, item), call, default=50
@@ -65,7 +67,9 @@ def comment(call: Call, node: Node) -> dict[str, Any]:
 
 
 def insights(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{media}/insights?metric=: the requested counts of the post."""
+    """Answers GET /{media}/insights: the counts of the post that `metric` names. Raises GraphError 100 for an unknown
+    name.
+    """
     post: Post = node.thing
     counts = {"shares": post.shares, "likes": post.likes, "comments": post.comment_count}
     counts["total_interactions"] = sum(counts.values())
@@ -85,7 +89,7 @@ def insights(call: Call, node: Node) -> dict[str, Any]:
 
 
 def publishing_limit(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{ig}/content_publishing_limit: how many posts of the day's limit are used."""
+    """Answers GET /{ig}/content_publishing_limit: how many posts of the last 24 hours count against the limit."""
     quota = call.sim.told("instagram_quota", call.sim.settings.instagram_quota)
     values = {
         "quota_usage": published_today(call, node.account_id),
@@ -98,7 +102,7 @@ def publishing_limit(call: Call, node: Node) -> dict[str, Any]:
 
 
 def published_today(call: Call, account_id: str) -> int:
-    """Returns the number of posts of the last 24 hours; a carousel counts as one."""
+    """Returns the number of posts in the last 24 hours; a carousel counts as one."""
     since = call.sim.clock.now() - _DAY
     return sum(post.created_at > since for post in call.sim.world.posts_of(account_id))
 
@@ -139,7 +143,9 @@ def _replies(thing: Comment, field: Field, call: Call) -> Any:
 
 
 def _author(thing: Comment, field: Field, call: Call) -> Any:
-    """Returns the author. Instagram often omits it; here only the account's own comments have one (platforms.md 3)."""
+    """Returns the author of a comment. Instagram often omits it; here only the account's own comments have one
+    (platforms.md 3).
+    """
     post = call.sim.world.posts[thing.post_id]
     return {"id": thing.author_id, "username": thing.author} if thing.author_id == post.account_id else ABSENT
 

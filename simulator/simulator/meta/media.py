@@ -1,10 +1,11 @@
-"""Media given to the Graph API by URL or as bytes, and the checks on them.
+"""Fetches the photos and videos that a call to the Graph API gives by URL or as bytes, and checks them.
 
-Limits of developers.facebook.com/docs: graph-api/reference/page/photos (".jpeg, .bmp, .png, .gif, .tiff", "Files can
-not exceed 10MB"; copy of 11 September 2026) and instagram-platform/instagram-graph-api/reference/ig-user/media (JPEG
-up to 8 MB, 4:5 to 1.91:1; MOV or MP4 with `moov` first, 3 s to 15 min; undated copies). Where copies of Meta's pages
-differ (Reels of 300 MB or 1 GB), the stricter. Videos by one call (1 GB, 20 minutes) are a guess: the reference of
-page/videos names no size.
+Sources of the limits, at developers.facebook.com/docs: graph-api/reference/page/photos (".jpeg, .bmp, .png, .gif,
+.tiff", "Files can not exceed 10MB"; copy of 11 September 2026) and
+instagram-platform/instagram-graph-api/reference/ig-user/media (JPEG up to 8 MB, 4:5 to 1.91:1; MOV or MP4 with `moov`
+first, 3 s to 15 min; undated copies). Where copies of Meta's pages differ (reels of 300 MB or 1 GB), the stricter
+limit counts. The limits of a video in one call (1 GB, 20 minutes) are a guess: the reference of page/videos names
+none.
 """
 
 from simulator import inspection
@@ -21,17 +22,18 @@ FACEBOOK_PHOTO_FORMATS = ("JPEG", "PNG", "GIF", "BMP", "TIFF")
 FACEBOOK_VIDEO_BYTES = 1024 * _MIB
 FACEBOOK_VIDEO_SECONDS = 20 * 60
 INSTAGRAM_PHOTO_BYTES = 8 * _MIB
-#: Meta's reference says 4:5; pictures of 3:4 were seen to be taken (docs/platforms/instagram.md).
+#: Narrowest and widest aspect ratio. Meta's reference says 4:5, but Instagram accepts 3:4
+#: (docs/platforms/instagram.md).
 INSTAGRAM_ASPECTS = (3 / 4, 1.91)
 INSTAGRAM_VIDEO_BYTES = 300 * _MIB
 INSTAGRAM_VIDEO_SECONDS = (3.0, 15 * 60.0)
 
 
 def facebook_photo(call: Call) -> Medium:
-    """Returns the photo of a call, from `source` or `url`. Raises GraphError 324 if there is none or Facebook would
-    refuse it.
+    """Returns the photo of a call, from the file `source` or the URL in `url`. Raises GraphError 324 if there is none
+    or Facebook would refuse it.
     """
-    # Facebook's own words, which are older than its limit.
+    # This is Facebook's message, which is older than the limit of 10 MB.
     too_big = GraphError(324, "Photos should be less than 4 MB and saved as JPG or PNG", 1366046)
     try:
         data, url = _facebook_bytes(call, "url", FACEBOOK_PHOTO_BYTES)
@@ -46,8 +48,8 @@ def facebook_photo(call: Call) -> Medium:
 
 
 def facebook_video(call: Call) -> Medium:
-    """Returns the video of a call, from `source` or `file_url`. Raises GraphError 351, 352 or 389 if Facebook would
-    refuse it.
+    """Returns the video of a call, from the file `source`, the URL in `file_url`, or an upload's handle. Raises
+    GraphError 351, 352 or 389 if Facebook would refuse the video, and 100 for an unknown handle.
     """
     try:
         data, url = _facebook_bytes(call, "file_url", FACEBOOK_VIDEO_BYTES)
@@ -59,7 +61,9 @@ def facebook_video(call: Call) -> Medium:
 
 
 def facebook_film(data: bytes, url: str) -> Medium:
-    """Checks an uploaded film. Raises GraphError 351 or 352 if Facebook would refuse it."""
+    """Checks the bytes of a video and returns it. Raises GraphError 351 if it is too long, 352 if it is no MP4 or MOV
+    file.
+    """
     try:
         video = inspection.video(data)
     except inspection.NotMedia as problem:
@@ -83,8 +87,8 @@ def _facebook_bytes(call: Call, url_name: str, limit_bytes: int) -> tuple[bytes,
 
 
 def instagram_photo(sim: Simulation, url: str) -> Medium:
-    """Fetches a photo and checks it as Instagram does. Raises GraphError 9004, 36000, 36001 or 36003 if Instagram
-    would refuse it.
+    """Fetches a photo and checks it as Instagram does. Raises GraphError 9004 if it cannot be fetched, 36000 if it is
+    too large, 36001 if it is no JPEG, and 36003 for its aspect ratio.
     """
     try:
         photo = inspection.photo(_instagram_bytes(sim, url, INSTAGRAM_PHOTO_BYTES).data)
@@ -95,7 +99,7 @@ def instagram_photo(sim: Simulation, url: str) -> Medium:
     if photo.format != "JPEG":
         raise _unsupported_photo()
     shortest, longest = INSTAGRAM_ASPECTS
-    # Half a pixel of tolerance: 1080 x 566 is what 1.91:1 comes to.
+    # Half a pixel of tolerance: a picture of 1080 x 566 pixels is meant to be 1.91:1.
     half = 0.5 / photo.height
     if not shortest - half <= photo.aspect <= longest + half:
         raise _bad_shape(f"aspect ratio ({photo.aspect:.2f})")
@@ -103,7 +107,9 @@ def instagram_photo(sim: Simulation, url: str) -> Medium:
 
 
 def instagram_video(sim: Simulation, url: str) -> Medium:
-    """Fetches a video and checks it as Instagram does. Raises GraphError 9004 or 352 if Instagram would refuse it."""
+    """Fetches a video and checks it as Instagram does. Raises GraphError 9004 if it cannot be fetched, and 352 for its
+    format, size or length.
+    """
     refused = GraphError(352, "The video format is not supported.", 2207026, title="Unsupported format")
     try:
         video = inspection.video(_instagram_bytes(sim, url, INSTAGRAM_VIDEO_BYTES).data)

@@ -1,4 +1,4 @@
-"""Cursor pages of the Graph API: `data` and `paging` with cursors and the address of the next page."""
+"""The pages in which the Graph API returns lists: `data`, and `paging` with cursors and the URL of the next page."""
 
 import base64
 from collections.abc import Callable, Sequence
@@ -13,12 +13,14 @@ T = TypeVar("T")
 
 
 def graph_time(moment: datetime) -> str:
-    """Writes a time as the Graph API does: `2026-08-07T12:34:56+0000`."""
+    """Formats a UTC time as the Graph API does: `2026-08-07T12:34:56+0000`."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S+0000")
 
 
 def read_time(text: str) -> datetime:
-    """Reads a `since` or `until`: seconds since 1970, or a date. A date without a zone is in UTC."""
+    """Parses the value of `since` or `until`: seconds since 1970, or an ISO date, which is in UTC if it has no zone.
+    Raises GraphError 100 for any other text.
+    """
     try:
         if text.isdigit():
             return datetime.fromtimestamp(int(text), UTC)
@@ -29,7 +31,7 @@ def read_time(text: str) -> datetime:
 
 
 def between(items: Sequence[T], when: Callable[[T], datetime], call: Call) -> list[T]:
-    """Returns the items whose time is between the call's `since` and `until`, both included."""
+    """Returns the items between the call's `since` and `until`, both included. `when` returns the time of an item."""
     since, until = call.text("since"), call.text("until")
     earliest = read_time(since) if since else None
     latest = read_time(until) if until else None
@@ -43,8 +45,10 @@ def between(items: Sequence[T], when: Callable[[T], datetime], call: Call) -> li
 def page(
     items: Sequence[T], id_of: Callable[[T], str], show: Callable[[T], Any], call: Call, default: int = 25
 ) -> dict[str, Any]:
-    """Returns one page of the sorted items. It has at most 100 items. Our choice: few enough that tests
-    turn pages."""
+    """Returns the page of `items` that the call's `limit` and `after` ask for. `show` returns an item's fields.
+
+    A page has at most 100 items. Our choice: so tests have to follow the pages.
+    """
     limit = call.whole("limit", default)
     after = call.text("after")
     ids = [id_of(item) for item in items]
@@ -57,7 +61,7 @@ def page(
     first, last = _cursor(id_of(chosen[0])), _cursor(id_of(chosen[-1]))
     paging: dict[str, Any] = {"cursors": {"before": first, "after": last}}
     if start + len(chosen) < len(items):
-        # Without the token: followers of `next` have to add their own (platforms.md 2).
+        # Without the access token: a client that follows `next` has to add its own (platforms.md 2).
         again = {key: value for key, value in call.query.items() if key not in ("access_token", "after")}
         paging["next"] = f"{call.url}?{urlencode({**again, 'limit': limit, 'after': last})}"
     return {"data": [show(item) for item in chosen], "paging": paging}

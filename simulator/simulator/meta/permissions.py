@@ -1,4 +1,4 @@
-"""The permission that each call needs, from Meta's reference of each edge (docs/platforms/facebook.md)."""
+"""The permissions that calls to the Graph API need, from Meta's reference of each edge (docs/platforms/facebook.md)."""
 
 from collections.abc import Mapping
 
@@ -10,7 +10,7 @@ _READ = "pages_read_engagement"
 _PUBLISH = "instagram_content_publish"
 _COMMENTS = "instagram_manage_comments"
 
-#: By method, kind of node and edge.
+#: (method, kind of node, edge) → permission. A call that is not listed needs none.
 NEEDED: Mapping[tuple[str, str, str], str] = {
     ("GET", "User", "accounts"): "pages_show_list",
     ("GET", "User", "businesses"): "business_management",
@@ -42,7 +42,7 @@ NEEDED: Mapping[tuple[str, str, str], str] = {
 
 
 def check(call: Call, method: str, kind: str, edge: str) -> None:
-    """Raises GraphError if the token lacks the permission."""
+    """Raises GraphError 10 or 200 if the token lacks the permission that this call needs."""
     scope = NEEDED.get((method, kind, edge))
     if scope is not None and not call.allows(scope):
         if scope.startswith("instagram_"):

@@ -1,4 +1,4 @@
-"""The Graph API's routes: every call names a node and perhaps an edge; the rows in EDGES name the handlers."""
+"""The Graph API's routes. The path of a call names a node and perhaps an edge; the table EDGES names the handlers."""
 
 import json
 from collections import Counter
@@ -26,9 +26,9 @@ from simulator.simulation import Simulation
 
 EDGES: Edges = {**facebook.EDGES, **instagram.EDGES, **hooks.EDGES, **tokens.EDGES, **resumable.EDGES}
 
-#: Usage is reported as used up under a fault only, because load tests exceed a page's real limit (our choice).
+#: The highest usage that is reported without a fault. Our choice: load tests exceed a page's real limit.
 _HIGHEST_USAGE_PERCENT = 60
-#: Calls a page may make in 24 hours for each engaged user; we count one (platforms.md 1).
+#: Calls that a page may make in 24 hours for each engaged user; the simulator assumes one user (platforms.md 1).
 _CALLS_ALLOWED = 4800
 _APP_USAGE = '{"call_count":%d,"total_cputime":%d,"total_time":%d}'
 _ACCOUNT_USAGE = (
@@ -38,7 +38,9 @@ _ACCOUNT_USAGE = (
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns Meta's routes by host. The host for videos serves the same API (docs/platforms/facebook.md)."""
+    """Returns Meta's routes by host. The host for videos has the same routes as graph.facebook.com
+    (docs/platforms/facebook.md).
+    """
     webhooks = hooks.Hooks(sim)
     sim.on_reset.append(webhooks.clear)
     sim.on_comment.append(webhooks.on_comment)
@@ -95,7 +97,7 @@ def _graph(sim: Simulation) -> Blueprint:
     @graph.route("/", methods=["GET", "POST", "DELETE"])
     @graph.route("/<path:path>", methods=["GET", "POST", "DELETE"])
     def on_path(path: str = "") -> Response:
-        """Answers `/version/node/edge`. Version and edge may be missing, and a last slash is ignored."""
+        """Answers a call to `/version/node/edge`. Version and edge may be missing; a slash at the end is ignored."""
         g.version, parts = versions.split(path)
         if parts == ["oauth", "access_token"]:
             return _answer(_faulted(sim, "FB", "token", None, lambda: tokens.exchange(sim, _parameters())))
@@ -157,7 +159,9 @@ def _faulted(
 
 
 def _parameters() -> dict[str, Any]:
-    """Returns the parameters of query, form and JSON body together. A body that is an uploaded file has none."""
+    """Returns the parameters of query, form and JSON body together. For an upload, whose body is a file, only the
+    query's.
+    """
     params: dict[str, Any] = request.args.to_dict()
     if _is_file():
         return params

@@ -1,4 +1,6 @@
-"""Tokens and accounts of the Graph API: exchange, debug_token, /me and /me/accounts (platforms.md 1)."""
+"""Handlers for tokens and people in the Graph API: code exchange, debug_token, /me and its edges (docs/platforms.md,
+section 1).
+"""
 
 from typing import Any
 
@@ -13,9 +15,9 @@ from simulator.oauth import dialog
 from simulator.oauth.grants import BadGrant
 from simulator.simulation import Simulation
 
-#: 60 days, less the hours by which the platform shortens them (platforms.md 1).
+#: Lifetime of a user's long-lived token: 60 days, less the hours by which Meta shortens it (platforms.md 1).
 LONG_LIVED_SECONDS = 5_183_944
-#: A token got for a code lives an hour or two.
+#: Lifetime of a user's short-lived token; Meta's live an hour or two.
 SHORT_LIVED_SECONDS = 3_600
 _DATA_ACCESS_SECONDS = 90 * 86_400
 _SCOPES = (
@@ -27,8 +29,9 @@ _SCOPES = (
 
 
 def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
-    """Answers GET /oauth/access_token: exchanges a code for a short-lived token of the user, or such a token for a
-    long-lived one. Also gives the app's own token.
+    """Answers GET /oauth/access_token. Exchanges a code for a user's short-lived token, or a user's token for a
+    long-lived one; with `grant_type=client_credentials`, returns the app's own token. Raises GraphError for an invalid
+    secret, code or token.
     """
     secret = sim.settings.meta_app_secret
     if query.get("client_id") != sim.settings.meta_app_id or (
@@ -51,7 +54,9 @@ def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
 
 
 def _who_allowed(sim: Simulation, query: dict[str, str]) -> tuple[Account, dict[str, Any]]:
-    """Returns the person who gave the code, and the facts for the token. Raises GraphError if the code is not valid."""
+    """Returns the person who gave the code, and the values that the token will contain. Raises GraphError 100 if the
+    code is not valid.
+    """
     try:
         code = sim.grants.redeem(
             query.get("code", ""), sim.settings.meta_app_id, query.get("redirect_uri", ""), ""
@@ -64,8 +69,8 @@ def _who_allowed(sim: Simulation, query: dict[str, str]) -> tuple[Account, dict[
 
 
 def permissions(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /me/permissions: lists the permissions that the login asked for, and whether the person granted
-    each.
+    """Answers GET /me/permissions: the permissions of the token as `granted`, those that the person withholds as
+    `declined`.
     """
     person = call.sim.grants.known(node.account_id)
     withheld = person.withholds if person else ()
@@ -80,7 +85,9 @@ def permissions(call: Call, node: Node) -> dict[str, Any]:
 
 
 def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
-    """Answers GET /debug_token: describes a token. The caller needs the app's own token or any valid one."""
+    """Answers GET /debug_token: describes the token `input_token`. Raises GraphError unless the caller's own token is
+    the app's or another valid one.
+    """
     asking = query.get("access_token", "")
     if asking != f"{sim.settings.meta_app_id}|{sim.settings.meta_app_secret}":
         callers.caller_of(sim, asking, "")
@@ -97,7 +104,7 @@ def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
         "type": "USER" if holder.platform == callers.USER.platform else "PAGE",
         "application": "Posthaste",
         "data_access_expires_at": now + _DATA_ACCESS_SECONDS,
-        # A page token has no end of its own.
+        # A page's token never expires.
         "expires_at": now + LONG_LIVED_SECONDS if holder.platform == callers.USER.platform else 0,
         "is_valid": valid,
         "scopes": [name for name in _SCOPES if name in given and name not in withheld],
@@ -115,13 +122,15 @@ def _withheld(sim: Simulation, account_id: str) -> tuple[str, ...]:
 
 
 def pages(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /me/accounts: the pages on which the person has a role."""
+    """Answers GET /me/accounts: the pages of the person."""
     person = call.sim.grants.known(node.account_id)
     return _page_list(call, person.accounts if person else [])
 
 
 def businesses(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /me/businesses: the person's business portfolio, if there is one."""
+    """Answers GET /me/businesses: the person's business portfolio, if there is one. Raises GraphError 200 if the
+    person withholds `business_management`.
+    """
     person = call.sim.grants.known(node.account_id)
     if person is not None and "business_management" in person.withholds:
         raise GraphError(200, "(#200) Requires business_management permission to manage the object")
@@ -135,14 +144,14 @@ def owned_pages(call: Call, node: Node) -> dict[str, Any]:
 
 
 def client_pages(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{business}/client_pages: an empty list."""
+    """Answers GET /{business}/client_pages with an empty list."""
     return {"data": []}
 
 
 def _page_list(call: Call, known: list[Account]) -> dict[str, Any]:
     fields = call.fields("access_token,category,name,id,tasks")
     if any(one.name == "instagram_business_account" for one in fields) and not call.allows("instagram_basic"):
-        # Our choice: nobody has written down whether Meta omits the field or refuses the call. The stricter.
+        # Our choice, the stricter: it is not documented whether Meta omits the field or refuses the call.
         raise GraphError(10, "(#10) This field requires the 'instagram_basic' permission.")
 
     def show(account: Account) -> dict[str, Any]:
@@ -163,7 +172,7 @@ USER: View = {
 
 
 def log_in(sim: Simulation) -> Response:
-    """Answers GET /dialog/oauth: the login page."""
+    """Answers GET /dialog/oauth with the login page, or a redirect to our app."""
     denial = {
         "error": "access_denied",
         "error_code": "200",

@@ -1,6 +1,7 @@
-"""Uploads of films in pieces to a Facebook page: start, transfer, finish (platforms.md 2).
+"""Uploads of videos in pieces to a Facebook page, in the phases start, transfer and finish (docs/platforms.md, section
+2).
 
-A film is visible only after `finish`.
+A video is visible only after `finish`.
 """
 
 from dataclasses import dataclass, field, replace
@@ -11,13 +12,13 @@ from simulator.meta.call import Call, Node
 from simulator.meta.errors import GraphError, invalid
 from simulator.world import Medium
 
-#: Size of a piece. Facebook may ask for other sizes.
+#: Size of a piece; other sizes are possible at Facebook.
 PIECE_BYTES = 8 << 20
 
 
 @dataclass(slots=True)
 class Session:
-    """An upload session: a film that is being uploaded."""
+    """An upload session of one video, with the bytes received so far."""
 
     session_id: str
     video_id: str
@@ -29,7 +30,7 @@ class Session:
 
     @property
     def offsets(self) -> dict[str, str]:
-        """Returns the range of the next piece. Start and end are equal when the file is complete."""
+        """The first byte of the next piece and the byte after its end. Both are equal when the file is complete."""
         start = len(self.data)
         return {
             "start_offset": str(start),
@@ -38,7 +39,9 @@ class Session:
 
 
 def start(call: Call, page: Node) -> tuple[Session, dict[str, Any]]:
-    """Starts an upload; `file_size` is its only parameter."""
+    """Starts an upload of `file_size` bytes. Returns the session, and the answer with the range of the first piece.
+    Raises GraphError if Facebook would refuse the upload.
+    """
     if not call.sim.told("facebook_pieces", True):
         raise invalid("Param upload_phase is not known")
     size_bytes = call.whole("file_size", 0)
@@ -54,7 +57,9 @@ def start(call: Call, page: Node) -> tuple[Session, dict[str, Any]]:
 
 
 def transfer(call: Call, page: Node) -> dict[str, Any]:
-    """Stores `video_file_chunk`, which must begin at the first missing byte (`start_offset`)."""
+    """Stores the piece `video_file_chunk`, which must begin at the first missing byte (`start_offset`). Returns the
+    range of the next piece. Raises GraphError if the piece does not fit.
+    """
     session = of(call, page)
     if "video_file_chunk" not in call.files:
         raise invalid("Param video_file_chunk is required")
@@ -70,7 +75,9 @@ def transfer(call: Call, page: Node) -> dict[str, Any]:
 
 
 def finish(call: Call, page: Node) -> Medium:
-    """Returns the complete film and ends the session."""
+    """Ends the session and returns the video. Raises GraphError 6000 if bytes are missing, and 351 or 352 if Facebook
+    would refuse the video.
+    """
     session = of(call, page)
     if len(session.data) != session.size_bytes:
         raise GraphError(6000, "The video has not been uploaded completely.", 1363033)
@@ -80,7 +87,7 @@ def finish(call: Call, page: Node) -> Medium:
 
 
 def of(call: Call, page: Node) -> Session:
-    """Returns the upload session that a call names. Raises GraphError 100 if there is none."""
+    """Returns the page's upload session that the call names. Raises GraphError 100 if there is none."""
     found = call.sim.world.staged.get(call.text("upload_session_id"))
     if not isinstance(found, Session) or found.account_id != page.account_id:
         raise invalid("Invalid upload_session_id")

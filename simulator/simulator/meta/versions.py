@@ -1,10 +1,10 @@
-"""Versions of the Graph API, and the paths that name them.
+"""The versions of the Graph API, and the paths that name them.
 
-Meta keeps a version for at least two years. It answers calls to an older one, or without a version, with the oldest
-that it still has (https://developers.facebook.com/docs/graph-api/guides/versioning). Any other first segment, such as
-a future version or a misspelled one, is taken for the id of an object: error 2500 (arsduo/koala issue 611, flarum,
-both with a mistyped version). The supported versions are those of November 2026: v26.0 came on 29 July 2026, v20.0
-ended on 24 September 2026 and v21.0 ends on 21 January 2027, as public clients quote
+Meta keeps a version for at least two years. It answers calls to an older version, or without a version, with the
+oldest that it still has (https://developers.facebook.com/docs/graph-api/guides/versioning). It takes any other first
+segment of the path, such as a future or misspelled version, for the id of an object: error 2500 (arsduo/koala issue
+611 and flarum, both with a misspelled version). The supported versions are those of November 2026: v26.0 came on 29
+July 2026, v20.0 ended on 24 September 2026 and v21.0 ends on 21 January 2027, as public clients quote
 https://developers.facebook.com/docs/graph-api/changelog/versions.
 """
 
@@ -19,7 +19,9 @@ _MINORS = {2: 12, 3: 3}
 
 
 def of(text: str) -> str | None:
-    """Returns the version that answers a call to the version `text`, or None if that is not the name of a version."""
+    """Returns the version that answers a call to the version `text`: `text` itself or the oldest supported one.
+    Returns None if `text` is not the name of a version.
+    """
     match = _VERSION.fullmatch(text)
     if match is None:
         return None
@@ -30,8 +32,8 @@ def of(text: str) -> str | None:
 
 
 def split(path: str) -> tuple[str, list[str]]:
-    """Returns the version that answers a path, and the other segments of the path. Raises GraphError 2500 if the first
-    segment looks like a version but is none.
+    """Returns the version that answers a call to this path, and the path's other segments. Raises GraphError 2500 if
+    the first segment looks like a version but is none.
     """
     parts = [part for part in path.split("/") if part]
     version = of(parts[0]) if parts else None

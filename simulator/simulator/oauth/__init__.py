@@ -1,1 +1,3 @@
-"""Logins: people, their consent and their tokens. Each platform's module has its own routes."""
+"""The OAuth logins of the simulated platforms: people, their consent and their tokens. Each platform's module has the
+routes.
+"""

@@ -1,4 +1,4 @@
-"""The control API's routes (/_sim) for people who can log in, and for the state of their grants."""
+"""The control API's routes (/_sim) for people who can log in at a platform, and for their tokens."""
 
 from typing import Any
 
@@ -9,13 +9,13 @@ from simulator.simulation import Simulation
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Returns the routes, over the state in `sim`."""
+    """Returns the control API's routes for people, which use the state in `sim`."""
     people = Blueprint("people", __name__, url_prefix="/_sim")
 
     @people.post("/persons")
     def add_person() -> tuple[Response, int]:
-        """Takes {platform, accounts, business_pages, name, denies, withholds} and adds a person. People of Facebook can
-        also log in to Instagram.
+        """Takes {platform, accounts, business_pages, name, denies, withholds} and adds a person who can log in. People
+        of Facebook can also log in to Instagram.
         """
         body = request.get_json(force=True, silent=True) or {}
         platform = "FB" if body.get("platform") == "IG" else str(body.get("platform"))
@@ -31,7 +31,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.post("/persons/<person_id>/leave")
     def leave(person_id: str) -> Response:
-        """Removes our app for a person, which revokes all of the person's tokens."""
+        """Revokes all tokens of the person, as if the person removed our app."""
         person = sim.grants.known(person_id)
         if person is None:
             return Response(status=404)
@@ -40,7 +40,7 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.get("/oauth")
     def show() -> Response:
-        """Shows the number of refreshes by account, and the accounts whose grant was revoked."""
+        """Answers with the number of token refreshes by account, and the accounts for which a token was revoked."""
         return jsonify(refreshed=dict(sim.grants.refreshed), revoked=list(sim.grants.revoked))
 
     return people

@@ -1,7 +1,7 @@
-"""The login page of a platform: logs a person in, asks for consent and redirects back to the app.
+"""The login page of a platform: logs a person in, asks for consent and redirects back to our app.
 
-A browser (`Accept: text/html`) gets a page with the requested scopes and two buttons. Any other client gets the
-redirect at once: with consent, unless `sim_deny=1` is in the URL. A person who was created with `denies` never
+A browser (`Accept: text/html`) gets a page with the requested scopes and two buttons. Any other client is redirected
+at once: with consent, or without it if the URL has `sim_deny=1`. A person who was created with `denies` never
 consents.
 """
 
@@ -16,7 +16,7 @@ from simulator.oauth.grants import Code, Grants, Person
 from simulator.platforms import PLATFORMS
 from simulator.simulation import Simulation
 
-#: Lifetime of a code in seconds; X's is shorter.
+#: Lifetime of an authorization code in seconds; that of X is shorter.
 _CODE_SECONDS = 600.0
 _CALLBACK = re.compile(r"/connect/[a-z]+/callback")
 _BAD_SCOPE = {"error": "invalid_scope", "error_description": "The app may not ask for these scopes"}
@@ -46,9 +46,12 @@ def answer(
     is_offline: Callable[[Person], bool] = lambda person: True,
     bad_scope: Callable[[str], dict[str, str]] = lambda scope: _BAD_SCOPE,
 ) -> Response:
-    """Answers a request for the login page. `separator`: the characters that may stand between scopes.
+    """Answers a request for a platform's login page: with the page, or with a redirect to our app that has a code or
+    an error.
 
-    An invalid app gets an error page and no redirect (RFC 6749 4.1.2.1).
+    `known_scopes` are those that the app may ask for, `separator` the characters between them. `challenge` and
+    `methods` are the forms of PKCE that the platform accepts. `denial` and `bad_scope` are the platform's own errors.
+    A request with an unknown client id or redirect URI gets an error page and no redirect (RFC 6749 4.1.2.1).
     """
     asked, target = request.args, request.args.get("redirect_uri", "")
     if asked.get(id_field) != client_id:
@@ -96,7 +99,7 @@ def _person(grants: Grants, platform: str) -> Person:
 
 
 def _consent(person: Person, client_id: str, scopes: tuple[str, ...]) -> Response:
-    """Shows the consent page, whose buttons lead to the same URL with the same parameters."""
+    """Returns the consent page, whose buttons lead to the same URL with the person's answer added."""
     kept = {**request.args.to_dict(), "sim_person": person.person_id}
     fields = "".join(
         f'<input type="hidden" name="{escape(name)}" value="{escape(value)}">' for name, value in kept.items()

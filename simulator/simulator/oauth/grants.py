@@ -1,7 +1,7 @@
-"""People, authorization codes, and the tokens that the codes are exchanged for.
+"""People who log in, authorization codes, and the tokens for which the codes are exchanged.
 
-The cookie or query parameter `sim_person` names the person who logs in. Without it a new person logs in, with new
-accounts.
+The cookie or query parameter `sim_person` names the person who logs in. Without it a new person with new accounts logs
+in. A grant is one login of a person; its tokens are revoked together.
 """
 
 import base64
@@ -17,21 +17,21 @@ from simulator.accounts import Account, Accounts
 from simulator.clock import Clock
 from simulator.platforms import PLATFORMS
 
-#: Prefix of refresh tokens.
+#: The beginning of refresh tokens.
 _PREFIX = "rft."
 
 
 @dataclass(slots=True)
 class Person:
-    """A person with accounts on one platform. People of Facebook also have the Instagram accounts."""
+    """A person with accounts on one platform. A person of Facebook also has the Instagram accounts of the pages."""
 
     person_id: str
     platform: str
     name: str
-    #: Pages, channels, profiles; the first is the person's own profile, if the platform has one.
+    #: Pages, channels or profiles. On LinkedIn the first is the person's own profile.
     accounts: list[Account]
     denies: bool = False
-    #: Scopes that the person withholds.
+    #: Scopes that the person does not grant.
     withholds: tuple[str, ...] = ()
     #: Facebook: pages that the person reaches through a business portfolio only.
     business: list[Account] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """An authorization code: what a login has granted, until the code is exchanged for tokens."""
+    """The data of an authorization code, which a login gives to an app and the app exchanges for tokens."""
 
     person: Person
     client_id: str
@@ -56,16 +56,16 @@ class Code:
     challenge: str
     scopes: tuple[str, ...]
     expires_at: float
-    #: Google: whether a refresh token is issued too.
+    #: On YouTube: whether the login gives a refresh token too.
     is_offline: bool = True
 
 
 class BadGrant(Exception):
-    """Raised when a code or refresh token is invalid or used."""
+    """Raised when an authorization code or a refresh token is invalid, expired or already used."""
 
 
 class Grants:
-    """All logins of one simulator."""
+    """The people, authorization codes and tokens of one simulator."""
 
     def __init__(self, accounts: Accounts, clock: Clock) -> None:
         self._accounts = accounts
@@ -75,14 +75,14 @@ class Grants:
         self._codes: dict[str, Code] = {}
         self._used: set[str] = set()
         self._serials = itertools.count(1)
-        #: Number of refreshes by account, and accounts whose grant was revoked, for tests.
+        #: Account → number of refreshes; and the accounts for which a token was revoked. For tests.
         self.refreshed: Counter[str] = Counter()
         self.revoked: list[str] = []
 
     def person(self, platform: str, count: int = 1, business: int = 0, name: str = "", **more: Any) -> Person:
-        """Adds a person with `count` pages (on LinkedIn: a profile and `count` company pages), and `business` more
-        that are reached through a business portfolio. Without `name`, the person gets a name of its own. `more`:
-        further fields of Person.
+        """Adds a person with `count` pages (on LinkedIn: a profile and `count` company pages), and `business` further
+        pages that are reached through a business portfolio. Without `name`, makes up a name. `more`: further fields of
+        Person.
         """
         person_id, name = f"1221{secrets.randbelow(10**11):011d}", name or f"Sam {secrets.token_hex(2)}"
         made = [self._accounts.issue(platform) for _ in range(count)]
@@ -94,7 +94,7 @@ class Grants:
         return person
 
     def find(self, person_id: str | None, platform: str) -> Person:
-        """Returns the person with this id at this platform, or a new person."""
+        """Returns the person with this id at this platform; if there is none, adds a person."""
         found = self._people.get(person_id or "")
         return found if found is not None and found.platform == platform else self.person(platform)
 
@@ -102,7 +102,7 @@ class Grants:
         return self._people.get(person_id)
 
     def owner(self, account_id: str) -> Person | None:
-        """Returns the owner of an account."""
+        """Returns the person who has this account, or None."""
         people = list(self._people.values())
         return next((one for one in people if account_id in one.account_ids), None)
 
@@ -112,8 +112,9 @@ class Grants:
         return text
 
     def redeem(self, text: str, client_id: str, redirect_uri: str, answer: str) -> Code:
-        """Returns what a code grants and makes the code invalid. `answer`: the PKCE challenge computed from the app's
-        verifier. Raises BadGrant if the code is invalid, used, expired, or was given to another app or redirect URI.
+        """Uses up an authorization code and returns its data. `answer` is the PKCE challenge computed from the app's
+        verifier. Raises BadGrant if the code is unknown, used or expired, or belongs to another app, redirect URI or
+        verifier.
         """
         with self._lock:
             code = self._codes.pop(text, None)
@@ -126,13 +127,13 @@ class Grants:
         return code
 
     def open(self, person: Person) -> str:
-        """Starts a new grant of a person and returns its id."""
+        """Adds a grant to the person and returns the grant's id."""
         grant = secrets.token_hex(8)
         person.grants.append(grant)
         return grant
 
     def access_token(self, account: Account, grant: str, seconds: int, **facts: Any) -> str:
-        """Returns an access token that expires after `seconds`."""
+        """Returns a new access token that expires after `seconds`. `facts` are further values for the token."""
         now = self._clock.now().timestamp()
         prefix = PLATFORMS["FB"].token_prefix if account.platform not in PLATFORMS else None
         return self._accounts.token(
@@ -148,8 +149,8 @@ class Grants:
         return self._accounts.seal(_PREFIX, body | facts)
 
     def spend(self, token: str, platform: str, *, once: bool) -> tuple[Account, dict[str, Any]]:
-        """Returns the account and the facts of a refresh token. `once` makes the token invalid afterwards. Raises
-        BadGrant if it is invalid already.
+        """Returns the account of a refresh token, and the values that the token contains. With `once`, the token is
+        invalid afterwards. Raises BadGrant if the token is unknown, expired, revoked or used.
         """
         body = self._accounts.unseal(_PREFIX, token)
         if not isinstance(body, dict) or body["who"][0] != platform:
@@ -166,12 +167,14 @@ class Grants:
         return account, body
 
     def facts_of(self, token: str) -> dict[str, Any]:
-        """Returns the facts of an access or refresh token, or an empty dict."""
+        """Returns the values that an access or refresh token contains; an empty dict for a forged token."""
         body = self._accounts.unseal(_PREFIX, token)
         return body if isinstance(body, dict) else self._accounts.facts(token)
 
     def revoke(self, token: str, *, all_of_person: bool = False) -> bool:
-        """Revokes the grant of a token, or all grants of the token's person. False if this is no token."""
+        """Revokes the grant of a token, or all grants of its person. Returns False if the token is unknown or has no
+        grant.
+        """
         facts = self.facts_of(token)
         grant = facts.get("grant")
         if grant is None:
@@ -186,7 +189,7 @@ class Grants:
         return True
 
     def leave(self, person: Person) -> None:
-        """Revokes all tokens of a person, as a person does who removes our app."""
+        """Revokes all tokens of a person, as when the person removes our app at the platform."""
         for grant in person.grants:
             self._accounts.revoke(grant)
 

@@ -1,4 +1,6 @@
-"""What the logins of LinkedIn, TikTok, X and Google share: errors, and reading the app's credentials."""
+"""Functions that the logins of LinkedIn, TikTok, X and Google share: they format errors and check the app's
+credentials.
+"""
 
 import base64
 import re
@@ -8,13 +10,13 @@ from flask import Blueprint, Response, jsonify, request
 
 from simulator.oauth.tokens import OAuthError
 
-#: Of PKCE's S256 (RFC 7636).
+#: The form of a PKCE challenge with the method S256 (RFC 7636).
 BASE64_CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}")
 DAY = 86_400
 
 
 def blueprint(platform: str, refused: Callable[[OAuthError], Response] | None = None) -> Blueprint:
-    """Returns an empty blueprint for a platform's login. `refused` formats its errors if they differ from RFC 6749."""
+    """Returns an empty blueprint for a platform's login. `refused` formats its errors, by default as RFC 6749 does."""
     logins = Blueprint(f"login-{platform}", __name__)
     logins.register_error_handler(OAuthError, refused or answer)
     return logins

@@ -1,4 +1,6 @@
-"""What token endpoints share: code exchange, refresh, and faults of the operation `token`."""
+"""Functions that the platforms' token endpoints share: code exchange, refresh, revocation, and faults of the operation
+`token`.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +16,7 @@ Answer = dict[str, Any]
 
 
 class OAuthError(Exception):
-    """Raised to answer with an error of RFC 6749 5.2, in the platform's words."""
+    """Raised to answer a call with an OAuth error (RFC 6749 5.2)."""
 
     def __init__(self, error: str, description: str, status: int = 400) -> None:
         super().__init__(error)
@@ -24,28 +26,27 @@ class OAuthError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How a platform issues tokens. Times are in seconds."""
+    """A platform's rules for issuing tokens. Times are in seconds."""
 
     platform: str
     access_seconds: int
-    #: None: no refresh tokens.
+    #: Lifetime of refresh tokens; None: the platform issues none.
     refresh_seconds: int | None
-    #: Each refresh gives a new refresh token and voids the old one.
+    #: Whether a refresh gives a new refresh token and makes the old one invalid.
     rotates: bool
-    #: The PKCE transformation of the verifier.
+    #: Computes the PKCE challenge from the verifier.
     proof: Callable[[str], str] = lambda verifier: ""
-    #: The answer's own form.
+    #: Changes the answer to the platform's own form.
     shape: Callable[[Account, Answer], Answer] = lambda account, answer: answer
     separator: str = " "
     bad_grant: Callable[[], OAuthError] = lambda: OAuthError("invalid_grant", "The grant is not valid.")
 
 
 def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str] | None = None) -> Answer:
-    """Answers a code exchange or a refresh. Raises OAuthError if the grant is not valid. The caller has checked the
-    app's id and secret before.
+    """Answers a code exchange or a refresh with tokens. The caller must have checked the app's id and secret. Raises
+    OAuthError if the code or refresh token is not valid.
 
-    `form`: the fields of the request, for a platform that also accepts JSON. Without it they are read from the
-    request's form data.
+    `form` holds the fields of a request that may also be JSON. Without it they are read from the request's form data.
     """
     form = request.form if form is None else form
     try:
@@ -59,8 +60,8 @@ def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str
 
 
 def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callable[[], Answer]) -> Answer:
-    """Runs `act` with the planned fault of this call, if there is one. `expired` means that the grant has expired,
-    `reject` that the app is unknown.
+    """Runs `act` with the planned fault of this call, if there is one. The mode `expired` means that the grant has
+    expired, `reject` that the app is unknown. Raises OAuthError if the fault refuses the call.
     """
     mode = sim.faults.take(platform, "token", account_id)
     words = {
@@ -73,7 +74,9 @@ def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callabl
 
 
 def revoke(sim: Simulation, token: str | None = None, *, all_of_person: bool = False) -> Response:
-    """Revokes a token, by default that in the form. An unknown token is not an error (RFC 7009)."""
+    """Answers a revocation. Revokes the grant of `token`, by default of the token in the form. An unknown token is not
+    an error (RFC 7009).
+    """
     sim.grants.revoke(request.form.get("token", "") if token is None else token, all_of_person=all_of_person)
     return jsonify({})
 
@@ -141,7 +144,7 @@ def _tokens(
 
 
 def _organizations(code: Code) -> dict[str, Any]:
-    """Returns for LinkedIn the company pages that the token gives access to; for other platforms nothing."""
+    """Returns, for LinkedIn, the company pages that the token gives access to; an empty dict for other platforms."""
     if code.person.platform != "LN":
         return {}
     return {"orgs": [[one.account_id, one.name, one.username] for one in code.person.accounts[1:]]}

@@ -1,4 +1,4 @@
-"""The OpenAI API (api.openai.com, v1): routes, keys and faults."""
+"""The simulated OpenAI API (api.openai.com, v1): its routes, and the checks of keys and planned faults."""
 
 import json
 import secrets
@@ -16,12 +16,12 @@ Answer = dict[str, Any]
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns the routes of the simulated OpenAI API; they answer under any host name that leads to the simulator."""
+    """Returns the routes of the simulated OpenAI API. They answer on every host that is no social platform's."""
     return {HERE: (blueprint(sim),)}
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Returns the routes of the simulated OpenAI API, over the state in `sim`."""
+    """Returns the routes of the simulated OpenAI API, which use the state in `sim`."""
     openai = Blueprint("openai", __name__, url_prefix="/v1")
     openai.before_request(lambda: _check_key(sim.settings.openai_key))
 

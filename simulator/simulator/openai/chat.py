@@ -1,4 +1,4 @@
-"""Chat completions, which write captions."""
+"""The call POST /v1/chat/completions, which writes captions."""
 
 import re
 import secrets
@@ -13,7 +13,8 @@ from simulator.studio import captions
 MODEL = re.compile(r"(gpt-|chatgpt-|o)\d[\w.-]*|chatgpt-[\w.-]*latest")
 Answer = dict[str, Any]
 
-#: Any other field is refused by its name, as the API does; most of these change nothing here.
+#: The fields that a request may have; any other is refused by its name, as the API does. Most of them have no effect
+#: here.
 _FIELDS = frozenset(
     ("model", "messages", "max_tokens", "max_completion_tokens", "temperature", "top_p", "n", "stop", "seed",
      "user", "metadata", "store", "stream", "response_format", "presence_penalty", "frequency_penalty",
@@ -25,7 +26,7 @@ _ROLES = (*_INSTRUCTIONS, "user", "assistant")
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The fields of a chat completion request that passed the checks."""
+    """The checked fields of a request for a chat completion."""
 
     model: str
     system: str
@@ -34,7 +35,7 @@ class Asked:
 
 
 def read(fields: dict[str, Any]) -> Asked:
-    """Returns what a request for a chat completion asks for. Raises OpenAIError if it is invalid."""
+    """Checks the body of a request and returns its fields. Raises OpenAIError if the request is invalid."""
     for name in fields:
         if name not in _FIELDS:
             raise errors.unknown(name)
@@ -76,7 +77,7 @@ def _text(message: dict[str, Any]) -> str:
 
 
 def write(asked: Asked) -> tuple[Answer, int]:
-    """Returns the response, and the caption's size in bytes: 0 if the model refused."""
+    """Returns the response and the size of its caption in bytes (0 if the model refuses the prompt)."""
     if UNSAFE_PROMPT in asked.prompt:
         message: Answer = {
             "role": "assistant",

@@ -1,14 +1,15 @@
-"""Errors of the OpenAI API in its own envelope."""
+"""Errors of the OpenAI API, in its own JSON format."""
 
 from collections.abc import Mapping
 from typing import Any
 
-#: Short, so that a caller that waits as told loses little time in the local stack.
+#: After how many seconds a refused caller may retry. Our choice: short, so that tests and the local stack lose little
+#: time.
 RETRY_SECONDS = 1
 
 
 class OpenAIError(Exception):
-    """Raised to answer a call with an error as OpenAI sends it."""
+    """Raised to answer a call with an error of the OpenAI API."""
 
     def __init__(
         self,
@@ -66,8 +67,8 @@ def wrong_key(key: str) -> OpenAIError:
 
 
 def unsafe(stage: str) -> OpenAIError:
-    """Returns the error for a picture that the safety system refuses. `stage`: whether the prompt (`input`) or the
-    finished picture (`output`) is the reason.
+    """Returns the error for a picture that the safety system refuses, because of the prompt (`stage` is "input") or of
+    the finished picture ("output").
     """
     return OpenAIError(
         400,
@@ -80,7 +81,9 @@ def unsafe(stage: str) -> OpenAIError:
 
 
 def refusal(mode: str, operation: str, key: str) -> OpenAIError:
-    """Returns the error with which OpenAI refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
+    """Returns the error with which OpenAI answers a call for which a test has planned a fault of this mode (one of
+    `faults.REFUSALS`).
+    """
     if mode == "expired":
         return wrong_key(key)
     if mode == "server_error":

@@ -1,4 +1,4 @@
-"""The GPT image models: checks a request and makes the pictures."""
+"""The calls POST /v1/images/generations and /edits: checks a request and makes its pictures."""
 
 import base64
 import re
@@ -12,12 +12,12 @@ from simulator.openai import errors
 from simulator.openai.errors import OpenAIError
 from simulator.studio import poster
 
-#: Markers in a prompt that make the provider refuse it, or withhold the result.
+#: Texts in a prompt that make the provider refuse the prompt, or withhold the result.
 UNSAFE_PROMPT, UNSAFE_RESULT = "[unsafe]", "[unsafe result]"
 
-#: Any version of the models, as new ones come every few months.
+#: Matches every version of the models, because new ones appear every few months.
 MODEL = re.compile(r"(gpt-image-[\d.]+|chatgpt-image)(-mini|-sunburst|-flare)?(-latest|-\d{4}-\d\d-\d\d)?")
-#: The first generation knows these sizes only; the later ones any within the bounds below.
+#: The only sizes of gpt-image-1. Later models also make any size within the limits below.
 _FIXED_SIZES = {"1024x1024": (1024, 1024), "1536x1024": (1536, 1024), "1024x1536": (1024, 1536)}
 _PIXELS = range(655_360, 8_294_401)
 _LONGEST_SIDE, _STEP, _STEEPEST = 3840, 16, 3
@@ -37,7 +37,7 @@ _PICTURE_BYTES = 50 << 20
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The fields of a request that passed the checks."""
+    """The checked fields of a request for pictures."""
 
     prompt: str
     model: str
@@ -50,12 +50,14 @@ class Asked:
 
     @property
     def operation(self) -> str:
-        """Returns the name of the operation in planned faults and in GET /_sim/ai."""
+        """`edit` for a request with pictures, otherwise `image`. Tests plan faults and count works under this name."""
         return "edit" if self.pictures else "image"
 
 
 def read(fields: Mapping[str, Any], pictures: tuple[bytes, ...] | None = None) -> Asked:
-    """Checks a request; `pictures` are those of an edit. Raises OpenAIError if the request is invalid."""
+    """Checks the fields of a request and returns them. `pictures` are those of an edit, None for a new picture. Raises
+    OpenAIError if the request is invalid.
+    """
     for name in fields:
         if name not in (_FIELDS if pictures is None else _EDIT_FIELDS):
             raise errors.unknown(name)
@@ -105,8 +107,8 @@ def _size(value: str, model: str, pictures: tuple[bytes, ...]) -> tuple[int, int
 
 
 def check_pictures(files: list[tuple[bytes, str]]) -> tuple[bytes, ...]:
-    """Returns the pictures of an edit. `files`: the bytes and declared type of each. Raises OpenAIError if one of them
-    is invalid.
+    """Returns the pictures of an edit. `files` holds the bytes and the declared media type of each. Raises OpenAIError
+    if there are none or too many, or if one is invalid.
     """
     if not files:
         raise errors.missing("image")
@@ -130,13 +132,13 @@ def check_pictures(files: list[tuple[bytes, str]]) -> tuple[bytes, ...]:
 
 
 def refuse_unsafe(asked: Asked) -> None:
-    """Raises OpenAIError for a prompt with one of the words that mark it as unsafe."""
+    """Raises OpenAIError if the prompt contains `UNSAFE_PROMPT` or `UNSAFE_RESULT`."""
     if UNSAFE_PROMPT in asked.prompt or UNSAFE_RESULT in asked.prompt:
         raise errors.unsafe("input" if UNSAFE_PROMPT in asked.prompt else "output")
 
 
 def make(asked: Asked) -> tuple[dict[str, Any], int]:
-    """Returns the answer with the pictures, and the size of one picture in bytes."""
+    """Returns the response with the requested number of equal pictures, and the size of one of them in bytes."""
     data = poster.draw(asked.prompt, asked.width, asked.height, asked.pictures, _FORMATS[asked.format])
     tokens = asked.count * asked.width * asked.height // 256
     prompt_tokens, picture_tokens = len(asked.prompt) // 4 + 1, 323 * len(asked.pictures)

@@ -1,1 +1,1 @@
-"""Sample media, made on request, and a few broken files. No binary file is checked in."""
+"""Sample photos and films, made when they are requested, and a few broken files. None is a file in the repository."""

@@ -16,13 +16,15 @@ FORMATS = {
     "tiff": "TIFF",
 }
 
-#: Longest side drawn, in pixels. Our choice: drawn within a second or two.
+#: Longest side in pixels. Our choice: such a picture takes one or two seconds.
 MAX_SIDE = 4096
 
 
 @lru_cache(maxsize=32)
 def draw(width: int, height: int, ending: str) -> bytes:
-    """Draws a sunrise over hills, with the size of the picture written on it."""
+    """Returns a picture of a sunrise over hills, with its width and height written on it. `ending` is a key of
+    `FORMATS`.
+    """
     sky = Image.linear_gradient("L").resize((width, height))
     picture = Image.merge("RGB", (sky.point(lambda v: 255 - v // 3), sky, sky.point(lambda v: 200 - v // 2)))
     pen = ImageDraw.Draw(picture)
@@ -41,7 +43,7 @@ def draw(width: int, height: int, ending: str) -> bytes:
 
 @lru_cache(maxsize=8)
 def located(width: int, height: int) -> bytes:
-    """Returns the picture of `draw` as a JPEG whose EXIF data name a place: 52°31' N, 13°24' E."""
+    """Returns the picture of `draw` as a JPEG with a place in its EXIF data: 52°31' N, 13°24' E."""
     exif = Image.Exif()
     exif[ExifTags.Base.Make] = "Posthaste"
     exif.get_ifd(ExifTags.IFD.GPSInfo).update(
@@ -59,5 +61,5 @@ def located(width: int, height: int) -> bytes:
 
 
 def padded(data: bytes, size_bytes: int) -> bytes:
-    """Returns the picture in a larger file. Decoders ignore what follows its end mark."""
+    """Returns the picture, enlarged to `size_bytes` by zeros at its end, which decoders ignore."""
     return data + bytes(max(0, size_bytes - len(data)))

@@ -1,4 +1,6 @@
-"""/media: sample files under any host name, and routes that misbehave as public file servers do."""
+"""The routes of `/media`: sample files on every host, and files that are slow, broken or redirected as on public
+servers.
+"""
 
 import re
 import time
@@ -27,8 +29,8 @@ def _file(data: bytes, ending: str) -> Response:
 
 @media.get("/<name>")
 def sample(name: str) -> Response:
-    """Returns a sample file by its name, such as `photo-1080x1080.jpg`, `photo-1080x1080-9mb.jpg`, `video-5s.mp4` or
-    `video-5s-360x640-moov-last.mov`.
+    """Answers with the sample file that the name describes, such as `photo-1080x1080.jpg`, `photo-1080x1080-9mb.jpg`,
+    `video-5s.mp4` or `video-5s-360x640-moov-last.mov`. 404 for any other name.
     """
     if match := _PHOTO.fullmatch(name):
         width, height, ending = int(match[1]), int(match[2]), match[5]
@@ -47,32 +49,32 @@ def sample(name: str) -> Response:
 
 @media.get("/redirect")
 def moved() -> AnyResponse:
-    """Redirects to the URL in `?to=`."""
+    """Redirects to the URL in `?to=`, by default to a photo."""
     return redirect(request.args.get("to", "/media/photo-1080x1080.jpg"))
 
 
 @media.get("/slow")
 def slow() -> Response:
-    """Returns a photo after as many seconds as `?seconds=` says (default: 30)."""
+    """Answers with a photo after the number of seconds in `?seconds=` (default 30, at most 120)."""
     time.sleep(min(float(request.args.get("seconds", 30)), 120))
     return sample("photo-1080x1080.jpg")
 
 
 @media.get("/html-as.jpg")
 def bot_wall() -> Response:
-    """Returns a web page in place of a photo, as bot protection does."""
+    """Answers with a web page in place of a photo, as servers with bot protection do."""
     return Response("<!doctype html><title>Are you a robot?</title>", mimetype="text/html")
 
 
 @media.get("/text-as.jpg")
 def wrong_type() -> Response:
-    """Returns plain text that claims to be a JPEG."""
+    """Answers with plain text whose Content-Type is image/jpeg."""
     return Response("not a picture", mimetype="image/jpeg")
 
 
 @media.get("/huge.jpg")
 def huge() -> Response:
-    """Announces five gigabytes and closes the connection after the first bytes."""
+    """Answers with a Content-Length of 5 GiB, and closes the connection after the first bytes."""
     environ = request.environ
 
     def first_bytes() -> Iterator[bytes]:

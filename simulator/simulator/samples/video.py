@@ -1,4 +1,4 @@
-"""Sample films without sound: H.264 in an MP4 or MOV file, VP8 in WebM. They are encoded when they are asked for."""
+"""Makes sample films without sound: H.264 in an MP4 or MOV file, VP8 in a WebM file."""
 
 import tempfile
 from functools import lru_cache
@@ -6,13 +6,13 @@ from functools import lru_cache
 from simulator import ffmpeg
 from simulator.samples import photo
 
-#: Longest film in seconds and its longest side in pixels, by file name ending. VP8 takes more CPU.
+#: File name ending → longest film in seconds and longest side in pixels. VP8 takes more CPU time to encode.
 LIMITS = {"mp4": (1200, 1920), "mov": (1200, 1920), "webm": (30, 640)}
-#: Within the 23 to 60 a second that platforms ask for (platforms.md 3).
+#: Frames per second; platforms accept 23 to 60 (platforms.md 3).
 FRAMES_PER_SECOND = 30
-#: A longer film repeats its first seconds: encoding 20 minutes would take as many seconds.
+#: A longer film repeats its first 10 seconds: encoding a film of 20 minutes as a whole would take minutes.
 _REPEATED_SECONDS = 10
-#: Noise on the picture, always the same: without it a film of 5 s has 11 kB, and LinkedIn takes none below 75 kB.
+#: Adds noise to the picture: without it a film of 5 s has 11 kB, and LinkedIn accepts none below 75 kB.
 _GRAIN = "noise=alls=60"
 
 
@@ -20,7 +20,8 @@ _GRAIN = "noise=alls=60"
 def make(
     seconds: int, width: int = 640, height: int = 360, ending: str = "mp4", moov_last: bool = False
 ) -> bytes:
-    """Returns a film that shows a sample photo. Width and height are in pixels and must be even.
+    """Returns a film that shows a sample photo (WebM: ffmpeg's test pattern). Width and height are in pixels and must
+    be even.
 
     `moov_last` puts the index of an MP4 or MOV file after the data.
     """

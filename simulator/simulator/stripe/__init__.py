@@ -1,4 +1,4 @@
-"""The Stripe API (v1, form encoded): payments without the owner present, queries for them, signed webhooks."""
+"""The simulated Stripe API (v1, form encoded): payments, queries for them, and signed webhooks."""
 
 from flask import Blueprint
 
@@ -11,12 +11,12 @@ from simulator.stripe.webhooks import Webhooks
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns the routes of the simulated Stripe; they answer under any host name that leads to the simulator."""
+    """Returns the routes of the simulated Stripe API. They answer on every host that is no social platform's."""
     return {HERE: (blueprint(sim),)}
 
 
 def blueprint(sim: Simulation) -> Blueprint:
-    """Returns Stripe's routes for this simulator, and those of the control API for payments."""
+    """Returns the routes of the simulated Stripe API, and the control API's routes for payments."""
     ledger, webhooks = Ledger(sim.clock), Webhooks(sim)
     sim.on_reset += [ledger.clear, webhooks.clear]
     stripe = Blueprint("stripe", __name__)

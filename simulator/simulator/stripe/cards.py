@@ -1,4 +1,4 @@
-"""Stripe's test cards: how a charge of each ends when its owner is not present."""
+"""Stripe's test cards, and how a charge of each ends when the customer is not present."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Decline:
-    """Why a charge failed."""
+    """The reason why a charge fails, in Stripe's codes."""
 
     code: str
     message: str
@@ -15,7 +15,7 @@ class Decline:
 
 DECLINED = Decline("card_declined", "Your card was declined.", "generic_decline")
 
-#: Payment method -> why it fails; None: it pays (docs.stripe.com/testing).
+#: Id of a test card → the reason why its charges fail; None: they succeed (docs.stripe.com/testing).
 CARDS: dict[str, Decline | None] = {
     "pm_card_visa": None,
     "pm_card_mastercard": None,
@@ -34,7 +34,7 @@ CARDS: dict[str, Decline | None] = {
 
 
 def payment_method(method_id: str, customer: str | None, created: int) -> dict[str, Any]:
-    """Returns a card as the API shows it."""
+    """Returns a card as the Stripe API shows it."""
     return {
         "id": method_id,
         "object": "payment_method",

@@ -1,4 +1,6 @@
-"""The control API's routes (/_sim) for payments: charges, the webhook endpoint, and payments on Stripe's own pages."""
+"""The control API's routes (/_sim) for Stripe: they list payments, set the webhook endpoint, and simulate payment
+links.
+"""
 
 import secrets
 from datetime import UTC, datetime
@@ -18,7 +20,9 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.get("/_sim/payments")
     def show_payments() -> Response:
-        """Shows payments, the sum of the successful ones, and the webhook deliveries about them."""
+        """Lists payments with their idempotency keys, the count and the sum of the successful ones, and all webhook
+        deliveries.
+        """
         rows = ledger.rows()
         charged = [row["amount"] for row in rows if row["status"] == "succeeded"]
         return jsonify(
@@ -33,7 +37,9 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/webhook")
     def set_endpoint() -> tuple[Response, int] | Response:
-        """Sets the URL to which events go, and the signing secret. With an empty URL nothing is sent."""
+        """Takes {url, secret?} and sets the webhook endpoint and its signing secret. With an empty URL no webhook is
+        sent.
+        """
         body = _body()
         if not isinstance(body.get("url"), str) or not isinstance(body.get("secret", ""), str):
             return jsonify(error="url (and secret) have to be text"), 400
@@ -42,7 +48,7 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/events")
     def send_event() -> tuple[Response, int]:
-        """Sends an event of any kind, signed. With a known `id` that event is sent again."""
+        """Takes {type, object, id?} and sends a signed event. With `id`, a test can send the same id twice."""
         body = _body()
         if not isinstance(body.get("type"), str) or not isinstance(body.get("object"), dict):
             return jsonify(error="type has to be text, object an object"), 400
@@ -50,7 +56,9 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.post("/_sim/stripe/checkout")
     def pay_link() -> tuple[Response, int]:
-        """Pays on the page of a payment link. Stripe then sends `checkout.session.completed`."""
+        """Takes {amount, currency, …}, simulates a payment on the page of a payment link, and sends
+        `checkout.session.completed`.
+        """
         body = _body()
         amount, currency = body.get("amount"), body.get("currency", "usd")
         if not isinstance(amount, int) or amount < 1 or not isinstance(currency, str):

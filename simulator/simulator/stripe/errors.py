@@ -1,4 +1,4 @@
-"""Errors of the Stripe API in its own envelope."""
+"""Errors of the Stripe API, in its own JSON format."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ _DOCS = "https://stripe.com/docs/error-codes/"
 
 
 class StripeError(Exception):
-    """Raised to answer a call with an error as Stripe sends it. `kept`: a repeated request with the same idempotency
-    key gets the same error.
+    """Raised to answer a call with an error of the Stripe API. If `kept` is set, the error is stored under the
+    request's idempotency key, and a repeated request gets it again.
     """
 
     def __init__(
@@ -44,8 +44,8 @@ def unknown(param: str) -> StripeError:
 
 
 def no_such(what: str, object_id: str, param: str, status: int = 400) -> StripeError:
-    """Returns the error for an object that does not exist. Give status 404 if the path names the object, 400 if a
-    parameter does.
+    """Returns the error for an object that does not exist. `what` is the kind of the object. `status` is 404 if the
+    object's id is in the path, 400 if it is in a parameter.
     """
     return StripeError(status, f"No such {what}: '{object_id}'", "resource_missing", param)
 
@@ -69,7 +69,7 @@ def wrong_key(key: str) -> StripeError:
 
 
 def declined(decline: Decline, payment_intent: dict[str, Any]) -> StripeError:
-    """Returns the error for a card that is declined or needs authentication. The payment stays unpaid."""
+    """Returns the error for a payment whose card was declined or needs authentication."""
     more = {"decline_code": decline.decline_code} if decline.decline_code else {}
     return StripeError(
         402, decline.message, decline.code, kind="card_error", kept=True,
@@ -79,7 +79,9 @@ def declined(decline: Decline, payment_intent: dict[str, Any]) -> StripeError:
 
 
 def refusal(mode: str, key: str) -> StripeError:
-    """Returns the error with which Stripe refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
+    """Returns the error with which Stripe answers a call for which a test has planned a fault of this mode (one of
+    `faults.REFUSALS`).
+    """
     if mode == "expired":
         return StripeError(401, f"Expired API Key provided: {_masked(key)}", "api_key_expired")
     if mode == "server_error":

@@ -1,4 +1,4 @@
-"""Reads Stripe's form encoding: `metadata[order]=7`, `payment_method_types[]=card`, `created[gte]=…`."""
+"""Parses parameters in Stripe's form encoding: `metadata[order]=7`, `payment_method_types[]=card`, `created[gte]=…`."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,9 @@ _PATH = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 
 
 def nested(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Returns the parameters as objects and lists. Raises StripeError for brackets that do not fit."""
+    """Returns the parameters, of which those with brackets become objects or lists. Raises StripeError for a malformed
+    name.
+    """
     tree: dict[str, Any] = {}
     for name, value in pairs:
         match = _PATH.fullmatch(name)
@@ -29,14 +31,16 @@ def nested(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
 
 
 def only_known(params: Mapping[str, Any], names: Iterable[str]) -> None:
-    """Raises StripeError for an unknown parameter."""
+    """Raises StripeError if a parameter is not in `names`."""
     for name in params:
         if name not in names:
             raise unknown(name)
 
 
 def text(params: Mapping[str, Any], name: str) -> str | None:
-    """Returns a parameter that is a single value. An empty value counts as missing."""
+    """Returns a parameter with a single value; None if it is missing or empty. Raises StripeError if it is a list or
+    an object.
+    """
     value = params.get(name)
     if value is not None and not isinstance(value, str):
         raise StripeError(400, f"Invalid string: {value}", "parameter_invalid_string", name)
@@ -44,7 +48,9 @@ def text(params: Mapping[str, Any], name: str) -> str | None:
 
 
 def integer(params: Mapping[str, Any], name: str, default: int | None = None) -> int:
-    """Returns a whole number. Raises StripeError if it is none, or if it is missing and there is no default."""
+    """Returns a parameter as an integer, or `default` if it is missing. Raises StripeError if it is not an integer, or
+    is missing without a default.
+    """
     value = text(params, name)
     if value is None:
         if default is None:
@@ -56,7 +62,7 @@ def integer(params: Mapping[str, Any], name: str, default: int | None = None) ->
 
 
 def flag(params: Mapping[str, Any], name: str) -> bool:
-    """Returns True or False; False if the parameter is missing."""
+    """Returns a parameter that is `true` or `false`; False if it is missing. Raises StripeError for any other value."""
     value = text(params, name)
     if value not in (None, "true", "false"):
         raise StripeError(400, f"Invalid boolean: {value}", "parameter_invalid_boolean", name)
@@ -64,7 +70,9 @@ def flag(params: Mapping[str, Any], name: str) -> bool:
 
 
 def mapping(params: Mapping[str, Any], name: str) -> dict[str, str]:
-    """Returns a parameter that is an object, such as metadata."""
+    """Returns a parameter that is an object, such as metadata; an empty dict if it is missing. Raises StripeError for
+    a list or a text.
+    """
     value = params.get(name) or {}
     if not isinstance(value, dict):
         raise StripeError(400, "Invalid object", "parameter_invalid_object", name)

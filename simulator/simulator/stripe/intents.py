@@ -1,4 +1,4 @@
-"""PaymentIntents: created and confirmed in one call, listed and searched."""
+"""PaymentIntents, Stripe's objects for payments: creates, charges, lists and searches them."""
 
 import re
 import secrets
@@ -15,7 +15,7 @@ _FIELDS = frozenset(
      "statement_descriptor_suffix", "setup_future_usage", "capture_method", "confirmation_method", "return_url",
      "error_on_requires_action", "expand", "shipping", "transfer_group")
 )  # fmt: skip
-#: In the smallest unit: $0.50 to $999,999.99.
+#: Limits of an amount in cents: $0.50 and $999,999.99.
 _LEAST_AMOUNT, _MOST_AMOUNT = 50, 99_999_999
 _CLAUSE = re.compile(
     r"\s*(-?)(?:metadata\[(['\"])(?P<key>.+?)\2\]|(?P<field>amount|created|currency|customer|status))"
@@ -24,8 +24,8 @@ _CLAUSE = re.compile(
 
 
 def read(params: dict[str, Any], ledger: Ledger) -> tuple[dict[str, Any], Decline | None]:
-    """Checks a request. Returns the payment, which is not stored yet, and why its charge will fail (None: it
-    succeeds). Raises StripeError if the request is invalid.
+    """Checks the parameters of a request. Returns a new payment, which is not stored yet, and the reason why its
+    charge will fail (None: it will succeed). Raises StripeError if the request is invalid.
     """
     forms.only_known(params, _FIELDS)
     amount, currency = forms.integer(params, "amount"), forms.text(params, "currency")
@@ -75,7 +75,7 @@ def _intent(
 
 
 def confirm(intent: dict[str, Any], decline: Decline | None) -> None:
-    """Charges the card: the payment succeeds, or needs another card if there is a `decline`."""
+    """Charges the card: the payment succeeds, or fails and needs another card if a `decline` is given."""
     intent["latest_charge"] = "ch_3" + secrets.token_hex(12)
     if decline is None:
         intent["status"], intent["amount_received"] = "succeeded", intent["amount"]
@@ -93,14 +93,16 @@ def confirm(intent: dict[str, Any], decline: Decline | None) -> None:
 
 
 def paid(created: int, amount: int, currency: str) -> dict[str, Any]:
-    """Returns a payment that was made on the page of a payment link."""
+    """Returns a successful payment as a payment link makes it, without a customer."""
     intent = _intent(created, amount, currency, None, "pm_" + secrets.token_hex(12))
     confirm(intent, None)
     return intent
 
 
 def listed(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Answers GET /v1/payment_intents: payments, newest first. Raises StripeError if a parameter is invalid."""
+    """Answers GET /v1/payment_intents: the payments that match the parameters, newest first. Raises StripeError if a
+    parameter is invalid.
+    """
     forms.only_known(params, ("customer", "created", "limit", "starting_after", "ending_before", "expand"))
     found, customer, after = rows[::-1], forms.text(params, "customer"), forms.text(params, "starting_after")
     if customer:
@@ -123,8 +125,8 @@ def listed(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def searched(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Answers GET /v1/payment_intents/search: payments that match clauses joined by AND, or all by OR. Raises
-    StripeError if the query is invalid.
+    """Answers GET /v1/payment_intents/search: the payments that match the query, newest first. Its clauses are joined
+    by AND or by OR. Raises StripeError if the query is invalid.
     """
     forms.only_known(params, ("query", "limit", "page", "expand"))
     query = forms.text(params, "query")

@@ -9,16 +9,19 @@ from simulator.clock import Clock
 from simulator.stripe.cards import CARDS, Decline, payment_method
 from simulator.stripe.errors import StripeError, no_such
 
-#: Answers are kept at least this long (docs.stripe.com, "Idempotent requests").
+#: How long responses are stored under their idempotency keys (docs.stripe.com, "Idempotent requests": at least 24
+#: hours).
 _KEY_SECONDS = 24 * 3600
-#: Customers that are always there, with a Visa card: an id of this beginning needs no set-up. Our choice:
-#: a demo has nobody who enters a card.
+#: Beginning of the ids of customers that exist without being created, each with a Visa card. Our choice: nobody can
+#: enter a card in a demo.
 LOCAL_CUSTOMER = "cus_local"
 
 
 @dataclass(slots=True)
 class Kept:
-    """The stored response to the first request with an idempotency key; None while that request runs."""
+    """The response that is stored under an idempotency key. `answer` is None while the first request with the key
+    runs.
+    """
 
     request: tuple[str, Any]
     since: int
@@ -26,22 +29,22 @@ class Kept:
 
 
 class Ledger:
-    """The objects of one Stripe account. A reset deletes the payments; customers and cards stay."""
+    """The customers, cards and payments of one Stripe account, and the responses stored by idempotency key."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lock = threading.Lock()
         self.customers: dict[str, dict[str, Any]] = {}
-        #: Attached cards: id -> (customer, the test card it is).
+        #: Id of an attached card → its customer and the test card of which it is a copy.
         self.cards: dict[str, tuple[str, str]] = {}
         self.clear()
 
     def clear(self) -> None:
-        """Deletes payments and idempotency keys."""
+        """Deletes payments and idempotency keys. Customers and cards stay."""
         with self._lock:
             self.intents: dict[str, dict[str, Any]] = {}
             self.keys: dict[str, Kept] = {}
-            #: Payment -> the key it was made under, for GET /_sim/payments.
+            #: Payment id → idempotency key of the request that created the payment, for GET /_sim/payments.
             self.key_of: dict[str, str | None] = {}
 
     def now(self) -> int:
@@ -49,9 +52,9 @@ class Ledger:
         return int(self._clock.now().timestamp())
 
     def claim(self, key: str, request: tuple[str, Any]) -> tuple[int, dict[str, Any]] | None:
-        """Reserves an idempotency key and returns None, or returns the stored response of the key.
+        """Reserves an idempotency key and returns None, or returns the response that is stored under the key.
 
-        Raises StripeError if a request with the key still runs, or if the key was used with another request.
+        Raises StripeError if the first request with the key is still running, or was a different request.
         """
         with self._lock:
             kept = self.keys.get(key)
@@ -69,7 +72,7 @@ class Ledger:
         return kept.answer
 
     def settle(self, key: str, answer: tuple[int, dict[str, Any]] | None) -> None:
-        """Stores the response of a key. If `answer` is None, because the request did nothing, the key is free again."""
+        """Stores the response under a reserved key. With None, because the request had no effect, frees the key."""
         with self._lock:
             if answer is None:
                 self.keys.pop(key, None)
@@ -77,7 +80,9 @@ class Ledger:
                 self.keys[key].answer = answer
 
     def customer(self, customer_id: str) -> dict[str, Any] | None:
-        """Returns a customer, built-in ones included."""
+        """Returns a customer or None. Every id that begins with `cus_local` exists: such a customer is created with a
+        Visa card.
+        """
         if customer_id.startswith(LOCAL_CUSTOMER) and customer_id not in self.customers:
             self.add_customer(customer_id, {})
             self.attach("pm_card_visa", customer_id)
@@ -95,7 +100,9 @@ class Ledger:
         return customer
 
     def attach(self, method_id: str, customer_id: str) -> dict[str, Any]:
-        """Attaches a copy of a test card to a customer and returns it. Raises StripeError if there is no such card."""
+        """Attaches a copy of a test card to a customer and returns the copy. Raises StripeError if there is no such
+        test card.
+        """
         if method_id not in CARDS:
             raise no_such("PaymentMethod", method_id, "payment_method", 404)
         own = "pm_" + secrets.token_hex(12)
@@ -108,9 +115,9 @@ class Ledger:
         return [payment_method(card_id, customer_id, self.now()) for card_id in reversed(mine)]
 
     def outcome(self, method_id: str, customer_id: str | None) -> Decline | None:
-        """Returns why a charge on this card will fail; None if it will succeed.
+        """Returns the reason why a charge on this card will fail; None if it will succeed.
 
-        Raises StripeError for a card that cannot be charged at all.
+        Raises StripeError if there is no such card, or if it belongs to another customer.
         """
         owner, test_card = self.cards.get(method_id, (customer_id, method_id))
         if test_card not in CARDS:
@@ -122,7 +129,7 @@ class Ledger:
         return CARDS[test_card]
 
     def add(self, intent: dict[str, Any], key: str | None) -> None:
-        """Stores a payment."""
+        """Stores a payment, with the idempotency key of the request that created it."""
         with self._lock:
             self.intents[intent["id"]] = intent
             self.key_of[intent["id"]] = key

@@ -1,4 +1,4 @@
-"""The Stripe API's routes. Each call goes through the checks of key, idempotency key and planned faults."""
+"""The routes of the simulated Stripe API. Each call passes checks of API key, idempotency key and planned faults."""
 
 import json
 import secrets
@@ -22,7 +22,7 @@ _CUSTOMER_FIELDS = ("email", "name", "description", "metadata", "payment_method"
 
 
 def blueprint(sim: Simulation, ledger: Ledger, webhooks: Webhooks) -> Blueprint:
-    """Returns the routes, over the state in `sim`."""
+    """Returns the routes of the simulated Stripe API, which use the state in `sim`."""
     api = Blueprint("api", __name__, url_prefix="/v1")
     api.before_request(lambda: _check_key(sim.settings.stripe_key))
 
@@ -141,14 +141,14 @@ def _look_up(sim: Simulation, act: Callable[[], Answer]) -> Response:
 
 def _played(sim: Simulation, mode: Planned | None, act: Callable[[], Answer]) -> Answer:
     def done() -> Answer:
-        answer = g.answer = act()  # is stored also if the connection is dropped afterwards
+        answer = g.answer = act()  # stored even if the connection is dropped afterwards
         return answer
 
     return sim.faults.play(mode, lambda refused: errors.refusal(refused, sim.settings.stripe_key), done)
 
 
 def _once(ledger: Ledger, act: Callable[[Answer], Answer]) -> Response:
-    """Runs the request, or sends the stored response of its idempotency key again."""
+    """Runs a POST request and stores its response under its idempotency key, or sends the stored response again."""
     params, key = _params(), request.headers.get("Idempotency-Key")
     if key is None:
         return _json(200, act(params))

@@ -1,4 +1,6 @@
-"""Stripe's webhooks: signed events, delivered until the endpoint answers 2xx or the attempts are used up."""
+"""Stripe's webhooks: sends signed events, and repeats each until the endpoint answers 2xx or seven attempts have
+failed.
+"""
 
 import hashlib
 import hmac
@@ -13,8 +15,7 @@ import requests
 
 from simulator.simulation import Simulation
 
-#: Waits before each try: 30 s in all, where Stripe goes on for three days. Our choice: nobody waits for
-#: that in a test.
+#: Seconds to wait before each attempt: 30 s in all, so that tests are short. Stripe continues for three days.
 WAITS_SECONDS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 14.5)
 #: Timeout of a delivery in seconds. Our choice: longer than the gateway ever takes.
 _ANSWER_SECONDS = 10.0
@@ -23,18 +24,18 @@ _API_VERSION = "2026-09-30.preview"
 
 @dataclass(slots=True)
 class Delivery:
-    """An event that is being delivered."""
+    """The state of the delivery of one event."""
 
     event_id: str
     type: str
     tries: int = 0
-    #: Status of the latest response; None: there was no response.
+    #: HTTP status of the latest attempt; None if there was no response.
     status: int | None = None
     delivered: bool = False
 
 
 class Webhooks:
-    """The webhook endpoint, and what was sent to it. Without a URL nothing is sent."""
+    """The webhook endpoint and the deliveries to it. Without a URL no webhook is sent."""
 
     def __init__(self, sim: Simulation) -> None:
         self._clock = sim.clock
@@ -47,20 +48,20 @@ class Webhooks:
         self._deliveries: list[Delivery] = []
 
     def clear(self) -> None:
-        """Forgets all deliveries, also those that still run. The endpoint stays."""
+        """Deletes all deliveries and stops those that are still being attempted. The endpoint stays."""
         self._given_up.set()
         self._given_up = threading.Event()
         self._deliveries = []
 
     def rows(self) -> list[Delivery]:
-        """Returns the deliveries in the order in which they began."""
+        """Returns the deliveries, oldest first."""
         return list(self._deliveries)
 
     def send(
         self, kind: str, thing: dict[str, Any], key: str | None = None, event_id: str | None = None
     ) -> str:
-        """Starts to deliver an event and returns its id. With the `event_id` of an earlier event that one is sent
-        again.
+        """Starts to deliver an event about the object `thing`, and returns the event's id. `key` is the idempotency
+        key of the request that caused it. With `event_id`, a test can send two events with the same id.
         """
         event_id = event_id or "evt_3" + secrets.token_hex(12)
         event = {
@@ -99,7 +100,8 @@ class Webhooks:
 
 
 def signature(body: bytes, secret: str, moment: int) -> str:
-    """Returns the signature `t=…,v1=…`: HMAC-SHA256 over the time and the body as it is sent
-    (docs.stripe.com/webhooks)."""
+    """Returns the value of the header Stripe-Signature, `t=…,v1=…`: an HMAC-SHA256 over `moment` and the body
+    (docs.stripe.com/webhooks).
+    """
     signed = hmac.new(secret.encode(), b"%d.%s" % (moment, body), hashlib.sha256).hexdigest()
     return f"t={moment},v1={signed}"

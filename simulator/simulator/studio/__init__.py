@@ -1,3 +1,3 @@
-"""Makes pictures, films and captions for the simulated AI providers. Each provider's package parses
-its own requests.
+"""Makes the pictures, films and captions of the simulated AI providers. Each provider's package parses its own
+requests.
 """

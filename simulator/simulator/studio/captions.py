@@ -1,7 +1,7 @@
-"""Writes captions: words of the request between fixed sentences, with as many words as the request asks for.
+"""Writes captions: words of the request between stock sentences, in the requested number of words.
 
-A prompt gives the number of words as "about 60 words" or "in 60 words". It is searched for in the instructions (system
-text) first, then in the request.
+The number is the last one before "words" in the instructions (the system prompt), such as "about 60 words"; if they
+have none, the last one in the request; otherwise 60.
 """
 
 import hashlib
@@ -9,12 +9,12 @@ import itertools
 import re
 from dataclasses import dataclass
 
-#: Without a number (the service's own default; spec, "AI generation").
+#: Number of words if the request names none, the default of the service ai (spec, "AI generation").
 DEFAULT_WORDS = 60
-#: Tokens of a word, roughly, when the caller limits the answer by tokens.
+#: Estimated tokens of one word, for requests with a limit of tokens. Our choice.
 _TOKENS_PER_WORD = 1.5
 _ASKED = re.compile(r"(\d{1,4})[ -]*words?\b", re.IGNORECASE)
-#: A character of a script without blanks is a word, as word processors count; signs alone are none.
+#: Characters of scripts without spaces between words. Each counts as a word, as in word processors.
 _IDEOGRAPH = r"\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 _WORD = re.compile(rf"[{_IDEOGRAPH}]|[^\s{_IDEOGRAPH}]*[^\W_{_IDEOGRAPH}][^\s{_IDEOGRAPH}]*")
 _TOPIC_WORDS, _TOPIC_LETTERS = 8, 100
@@ -34,7 +34,7 @@ _SENTENCES = (
     "Ask us anything in the comments, we read every one of them.",
     "More of this is on its way, so stay close.",
 )
-#: Sentences of 1 to 11 words, one of each, to end on the word.
+#: Sentences of 1 to 11 words, one of each length, so that a caption has exactly the requested number of words.
 _ENDINGS = (
     "Enjoy!",
     "See you!",
@@ -52,14 +52,14 @@ _ENDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Caption:
-    """A caption, and whether the limit of tokens cut it short."""
+    """A caption. `cut` tells whether the limit of tokens cut it short."""
 
     text: str
     cut: bool
 
 
 def words_asked(instructions: str, request: str) -> int:
-    """Returns the number of words that the instructions or the request ask for."""
+    """Returns the number of words that the instructions or the request ask for; 60 if neither names a number."""
     for text in (instructions, request):
         if found := _ASKED.findall(text):
             return max(1, int(found[-1]))
@@ -67,7 +67,7 @@ def words_asked(instructions: str, request: str) -> int:
 
 
 def write(instructions: str, request: str, limit_tokens: int | None = None) -> Caption:
-    """Writes a caption. The same request gets the same caption."""
+    """Returns a caption; the same request always gets the same one. A caption over `limit_tokens` is cut short."""
     text = _text(request, words_asked(instructions, request))
     words = text.split()
     room = len(words) if limit_tokens is None else int(limit_tokens / _TOKENS_PER_WORD)
@@ -92,7 +92,7 @@ def _text(request: str, wanted: int) -> str:
 
 
 def count(text: str) -> int:
-    """Counts the words of a text."""
+    """Returns the number of words in a text."""
     return sum(1 for _ in _WORD.finditer(text))
 
 

@@ -1,4 +1,4 @@
-"""Films: a slow pan over a poster or a given picture, as an MP4 file with its index first."""
+"""Makes films: the camera moves slowly over a poster or a given picture. The files are MP4 with the index first."""
 
 from functools import lru_cache
 from io import BytesIO
@@ -7,15 +7,16 @@ from simulator import ffmpeg
 from simulator.studio import poster
 
 FRAMES_PER_SECOND = 24
-#: The picture is larger than the film by this factor, which leaves space for the pan.
+#: How many times larger than the film the picture is, so that the camera can move over it.
 _MARGIN = 1.1
 
 
 @lru_cache(maxsize=32)
 def make(prompt: str, width: int, height: int, seconds: int, picture: bytes | None = None) -> bytes:
-    """Makes a film in H.264 without sound, with its index first. Width and height are in pixels and must be even.
+    """Returns a film (H.264 in MP4, no sound, index first). Width and height are in pixels and must be even. Without
+    `picture` it shows a poster of the prompt.
 
-    A film of 8 s takes less than 1 s of CPU.
+    A film of 8 s takes less than 1 s of CPU time.
     """
     still = BytesIO()
     pictures = (picture,) if picture else ()

@@ -1,7 +1,7 @@
-"""Draws pictures: the prompt laid out as a poster, or written across a given picture.
+"""Draws pictures: the prompt as a poster, or the prompt written across a given picture.
 
-A picture has a few flat colours and is hardly compressed. So drawing 1024 × 1024 pixels takes less than 50 ms, because
-200 callers at once share two cores.
+A picture has a few flat colours and little compression, so that 1024 × 1024 pixels take less than 50 ms: in load tests
+200 callers share two cores.
 """
 
 import colorsys
@@ -15,17 +15,19 @@ from PIL import Image, ImageDraw, ImageFont, ImageOps
 
 Colour = tuple[int, int, int]
 
-#: Pictures drawn at the same time: more would take memory and save no time.
+#: Number of pictures drawn at the same time. Our choice: more would take memory and save no time.
 _PLACES = threading.Semaphore(4)
-#: A letter is about this wide for each pixel of the font's size, and a line this high.
+#: Estimated width of a letter and height of a line, per pixel of the font size.
 _LETTER, _LINE = 0.56, 1.25
 _SMALLEST_FONT = 9
-#: Pictures after the first are set in this small: a quarter of the shorter side.
+#: The other given pictures are drawn with this fraction of the shorter side: a quarter.
 _INSET = 4
 
 
 def draw(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = (), kind: str = "PNG") -> bytes:
-    """Returns a picture of width × height pixels as PNG, JPEG or WEBP. `pictures` must be readable by `inspection`."""
+    """Returns an encoded picture of the prompt, of width × height pixels; `kind` is PNG, JPEG or WEBP. `pictures` are
+    given pictures: the first becomes the background, the others are set in small.
+    """
     prompt = prompt.encode("utf-8", "replace").decode()  # a lone surrogate cannot be drawn
     return (
         _encoded(prompt, width, height, pictures, kind) if pictures else _poster(prompt, width, height, kind)
@@ -46,7 +48,7 @@ def _encoded(prompt: str, width: int, height: int, pictures: tuple[bytes, ...], 
 
 
 def canvas(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = ()) -> Image.Image:
-    """Returns the picture before it is encoded."""
+    """Returns the picture of `draw` before it is encoded."""
     if pictures:
         return _retouched(prompt, width, height, pictures)
     seed = hashlib.sha256(prompt.encode()).digest()
@@ -65,7 +67,9 @@ def canvas(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = (
 
 
 def _palette(number: int) -> list[Colour]:
-    """Returns a light colour for the paper, a dark one for the ink and three accents, all around one hue."""
+    """Returns five colours that match the hue `number` (0 to 255): a light background, a dark text colour and three
+    accents.
+    """
     hue = number / 256
 
     def colour(turn: float, lightness: float, saturation: float) -> Colour:
@@ -94,7 +98,7 @@ def _retouched(prompt: str, width: int, height: int, pictures: tuple[bytes, ...]
 
 
 def _fitted(data: bytes, width: int, height: int) -> Image.Image:
-    """Returns the middle of a picture, scaled to fill the given size."""
+    """Returns the middle of an encoded picture, scaled to the given size."""
     with Image.open(BytesIO(data)) as picture:
         picture.draft("RGB", (width, height))  # a JPEG is read at a fraction of its size
         upright = ImageOps.exif_transpose(picture)
@@ -102,7 +106,9 @@ def _fitted(data: bytes, width: int, height: int) -> Image.Image:
 
 
 def _write(pen: ImageDraw.ImageDraw, text: str, box: tuple[int, int, int, int], ink: Colour) -> None:
-    """Writes the text as large as it fits into the box, from the top left corner of the box."""
+    """Writes the text as large as it fits into the box (left, top, right, bottom). Cuts off what does not fit at the
+    smallest font size.
+    """
     left, top, right, bottom = box
     size = max(_SMALLEST_FONT, (bottom - top) // 5)
     while True:
@@ -116,8 +122,8 @@ def _write(pen: ImageDraw.ImageDraw, text: str, box: tuple[int, int, int, int], 
 
 @lru_cache(maxsize=64)
 def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """Returns the system's DejaVu, which has most scripts. If it is not installed, returns Pillow's own font, which
-    has Latin letters only.
+    """Returns the font DejaVu Sans of the system, which has most scripts. If it is not installed, returns Pillow's own
+    font, which has Latin letters only.
     """
     try:
         return ImageFont.truetype("DejaVuSans.ttf", size, layout_engine=ImageFont.Layout.BASIC)

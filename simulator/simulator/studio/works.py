@@ -1,4 +1,6 @@
-"""Records what the AI providers have made, for GET /_sim/ai. Tests compare it with the charges one by one."""
+"""Records each picture, film and caption that the AI providers made, for GET /_sim/ai. Tests compare them with the
+charges.
+"""
 
 import threading
 from collections import defaultdict
@@ -8,25 +10,25 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A picture, film or caption that was made, whether or not its answer arrived."""
+    """A picture, film or caption that was made, even if the caller never got the answer."""
 
     #: gemini or openai.
     provider: str
-    #: image, edit (a picture was given), video or caption.
+    #: image, edit (an image from given pictures), video or caption.
     operation: str
     model: str
     prompt: str
     #: The system prompt.
     instructions: str
-    #: Pictures that came with the prompt.
+    #: Number of pictures in the request.
     references: int
-    #: Size of the result.
+    #: Size of the result; 0 for a film, whose size is not known yet.
     bytes: int
     created_at: datetime
 
 
 class Works:
-    """All works in the order in which they were made. A reset clears them."""
+    """All works in the order in which they were made."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -37,17 +39,17 @@ class Works:
             self._works.append(work)
 
     def clear(self) -> None:
-        """Forgets all works."""
+        """Deletes all works."""
         with self._lock:
             self._works.clear()
 
     def rows(self) -> list[Work]:
-        """Returns all works."""
+        """Returns all works, oldest first."""
         with self._lock:
             return list(self._works)
 
     def counts(self) -> dict[str, dict[str, int]]:
-        """Returns the number of works by provider and operation, without zeros."""
+        """Returns {provider: {operation: number of works}}."""
         counted: defaultdict[str, defaultdict[str, int]] = defaultdict(lambda: defaultdict(int))
         for work in self.rows():
             counted[work.provider][work.operation] += 1

@@ -1,4 +1,4 @@
-"""TikTok's API v2: routes, tokens, rate limits and faults. Uploads and processing are in `posts`."""
+"""Simulates TikTok's API v2: its routes, tokens, rate limits and faults. Uploads and processing are in posts.py."""
 
 import json
 import threading
@@ -19,18 +19,18 @@ from simulator.tiktok.posts import Publication
 T = TypeVar("T")
 Answer = dict[str, Any]
 
-#: Of `upload_url`: the first in the reference of a direct post, the second in the media transfer guide.
+#: The hosts of upload URLs: the first in the reference of a direct post, the second in the media transfer guide.
 UPLOAD_HOST, _OTHER_UPLOAD_HOST = "open-upload.tiktokapis.com", "upload.us.tiktokapis.com"
 
 _REST_BYTES = 1 << 18
-#: "Scope" in the reference of each call (developers.tiktok.com/doc/content-posting-api-reference-…: direct-post and
-#: photo-post as fetched on 11 September 2026, get-video-status in an undated copy).
+#: The scope that a call needs ("Scope" in its reference, developers.tiktok.com/doc/content-posting-api-reference-…:
+#: direct-post and photo-post as fetched on 11 September 2026, get-video-status in an undated copy).
 _PUBLISH, _UPLOAD = "video.publish", "video.upload"
 _CHUNK_STATUS = {"reject": 400, "rate_limit": 429, "server_error": 500, "expired": 403}
 
 
 class Gate:
-    """Counts how often each account calls in a minute and posts in a day (platforms.md 5)."""
+    """Counts the calls of each account in a minute and its posts in a day (docs/platforms.md, section 5)."""
 
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
@@ -38,11 +38,13 @@ class Gate:
         self._calls: Counter[tuple[str, str, int]] = Counter()
 
     def call(self, account: Account, name: str, per_minute: int) -> None:
-        """Counts a call. Raises TikTokError rate_limit_exceeded over the limit."""
+        """Counts a call of the kind `name`. Raises TikTokError rate_limit_exceeded if the account has used up its
+        limit.
+        """
         self._count(account, name, 60, per_minute, "rate_limit_exceeded")
 
     def post(self, account: Account) -> None:
-        """Counts a post. Raises TikTokError spam_risk_too_many_posts over the limit."""
+        """Counts a post. Raises TikTokError spam_risk_too_many_posts if the account has used up its posts of a day."""
         allowed = self._sim.settings.tiktok_posts
         self._count(account, "posts", 86_400, allowed, "spam_risk_too_many_posts")
 
@@ -59,10 +61,10 @@ class Gate:
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns the routes of one simulator."""
+    """Returns the routes of the simulated TikTok by host."""
     tiktok, files = Blueprint("tiktok", __name__), Blueprint("tiktok-upload", __name__)
     gate = Gate(sim)
-    #: Videos on their way, for their files.
+    #: Uploads of videos, whose files a reset closes.
     uploads: list[Publication] = []
     sim.on_reset += [gate.clear, lambda: posts.close(uploads)]
     _add_publishing(tiktok, sim, gate, uploads)
@@ -81,7 +83,7 @@ def hosts(sim: Simulation) -> Hosts:
     @files.errorhandler(UploadRefused)
     def not_taken(problem: UploadRefused) -> Response:
         while request.stream.read(_REST_BYTES):
-            pass  # reads an unwanted chunk, because the next call follows it on the connection
+            pass  # reads the refused chunk, because the client's next request follows it on the connection
         return Response(status=problem.status)
 
     return {
@@ -129,7 +131,7 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
 
         def act() -> Answer:
             gate.post(account)
-            label = {"is_aigc": body.get("is_aigc")}  # beside post_info, unlike a video's
+            label = {"is_aigc": body.get("is_aigc")}  # for photos it is outside of post_info
             made = posts.begin_photos(sim, account, info | label, body.get("source_info"))
             return good({"publish_id": made.publish_id})
 
@@ -152,7 +154,7 @@ def _add_publishing(tiktok: Blueprint, sim: Simulation, gate: Gate, uploads: lis
 def _add_upload(files: Blueprint, sim: Simulation) -> None:
     @files.put("/video/")
     def put() -> Response:
-        """Stores a chunk on the upload host. The URL is the only credential there."""
+        """Stores one chunk of a video. The token in the upload URL is the only credential."""
         made = sim.world.staged.get(request.args.get("upload_id", ""))
         token = request.args.get("upload_token", "")
         if not isinstance(made, Publication) or not token or made.upload_token != token:
@@ -214,7 +216,7 @@ def _creator(sim: Simulation, account: Account) -> Answer:
 
 
 def _video(sim: Simulation, account: Account, post_id: str) -> Answer | None:
-    """Returns a public post of the account; None if there is none with this id."""
+    """Returns a public post of the account as TikTok shows it; None if there is none with this id."""
     post = sim.world.posts.get(post_id)
     if post is None or post.platform != "TT" or post.account_id != account.account_id:
         return None
@@ -225,9 +227,7 @@ def _video(sim: Simulation, account: Account, post_id: str) -> Answer | None:
 
 
 def _account(sim: Simulation, *scopes: str) -> Account:
-    """Returns the account that makes the call. Raises TikTokError if its token is invalid or has
-    none of these scopes.
-    """
+    """Returns the account that makes the call. Raises TikTokError if its token is invalid, or has none of `scopes`."""
     token = request.headers.get("Authorization", "").partition(" ")[2]
     account = sim.accounts.holder(token)
     if account is None or account.platform != "TT" or sim.accounts.is_expired(account.account_id):

@@ -1,4 +1,4 @@
-"""Errors of TikTok's API in its own envelope. Successful answers have the same envelope, with the code `ok`.
+"""Errors of TikTok's API, in its JSON format. Successful answers have the same format, with the code `ok`.
 
 Codes and statuses: developers.tiktok.com/doc/tiktok-api-v2-error-handling and the reference of each call, read in
 November 2026.
@@ -23,7 +23,7 @@ _STATUS = {
 
 
 class TikTokError(Exception):
-    """Raised to answer a call with an error as TikTok sends it."""
+    """Raised to answer a call with an error of TikTok's API."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -35,12 +35,12 @@ class TikTokError(Exception):
         return _STATUS.get(self.code, 400)
 
     def body(self) -> dict[str, Any]:
-        """Returns the JSON body of the error as the platform sends it."""
+        """Returns the JSON body of the error."""
         return {"data": {}, "error": _error(self.code, self.message)}
 
 
 class UploadRefused(Exception):
-    """Raised when a chunk is refused. The upload hosts report that with the HTTP status only."""
+    """Raised to refuse a chunk. The upload hosts answer with this HTTP status and an empty body."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -76,7 +76,9 @@ def unauthorized() -> TikTokError:
 
 
 def refusal(mode: str, operation: str) -> TikTokError:
-    """Returns the error with which TikTok refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
+    """Returns the error with which TikTok answers a call for which a test has planned a fault of this mode (one of
+    `faults.REFUSALS`).
+    """
     if mode == "expired":
         return expired()
     if mode == "server_error":

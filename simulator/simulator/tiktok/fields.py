@@ -1,4 +1,4 @@
-"""The fields of TikTok's users and videos, and the scope that each needs.
+"""The fields that TikTok's API has for users and videos, and the scope that each field needs.
 
 Sources, read in November 2026: developers.tiktok.com/doc/tiktok-api-v2-get-user-info ("User Object") and
 /doc/tiktok-api-v2-video-object.
@@ -32,7 +32,10 @@ _TITLE_LENGTH = 150
 
 
 def asked(known: Mapping[str, str], granted: frozenset[str] | None) -> list[str]:
-    """Returns the requested fields. Raises TikTokError for an unknown field, or one whose scope the token lacks."""
+    """Returns the names in the query parameter `fields`. `known` maps each existing field to the scope that it needs;
+    `granted` are the token's scopes, None: all. Raises TikTokError for an unknown field, or one whose scope the token
+    lacks.
+    """
     names = request.args.get("fields", "").split(",")
     if not set(names) <= set(known):
         raise invalid("The request parameter fields is missing or has unknown names")
@@ -61,7 +64,9 @@ def user(account: Account, posts: int) -> dict[str, Any]:
 
 
 def video(account: Account, post: Post) -> dict[str, Any]:
-    """Returns a public post as TikTok shows it. The length and the size of the video are not stored."""
+    """Returns a public post as TikTok shows it. Length, width and height are 0, because the simulator does not store
+    them.
+    """
     link = f"https://www.tiktok.com/player/v1/{post.post_id}"
     return {
         "id": post.post_id,

@@ -1,6 +1,6 @@
-"""TikTok's login (platforms.md 5).
+"""TikTok's login page and token endpoints (docs/platforms.md, section 5).
 
-A web app may leave out PKCE: "code_verifier … Required for mobile and desktop app only"
+Our app may omit PKCE, because it is a web app: "code_verifier … Required for mobile and desktop app only"
 (developers.tiktok.com/doc/oauth-user-access-token-management, read in November 2026).
 """
 
@@ -21,7 +21,7 @@ _HEX_CHALLENGE = re.compile(r"[0-9a-f]{64}")
 
 
 def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
-    """Returns the routes of the login page and those of the token endpoints."""
+    """Returns the routes of the login page, and those of the token endpoints."""
     pages, logins = Blueprint("login-TT-page", __name__), routes.blueprint("TT", _refused)
     app = sim.settings.apps["TT"]
 
@@ -60,7 +60,7 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _refused(problem: OAuthError) -> Response:
-    """Answers with an error. Token endpoints send an error of status 400 or 401 with HTTP 200."""
+    """Returns the response for an error. Token endpoints answer HTTP 200 where the error's status is 400 or 401."""
     if request.path.startswith("/v2/oauth/") and problem.status in (400, 401):
         return jsonify(problem.body | {"log_id": "2026112000"})
     return routes.answer(problem)

@@ -1,4 +1,5 @@
-"""Posts in progress: their init call, the chunks of a video, photos that are being fetched, and their state.
+"""Posts that TikTok is still processing: their init call, the chunks of a video, photos that are being fetched, their
+state.
 
 Limits of developers.tiktok.com/doc, pages as fetched on 11 September 2026: chunks, sizes, formats and lengths in
 content-posting-api-media-transfer-guide; texts and enums in content-posting-api-reference-direct-post and
@@ -24,8 +25,8 @@ from simulator.simulation import Simulation
 from simulator.tiktok.errors import TikTokError, UploadRefused, invalid
 from simulator.world import Medium, Post
 
-#: "At least 5 MB but no greater than 64 MB, except for the final chunk … (up to 128 MB)": MB as 2^20 below and as 10^6
-#: above, so that a chunk passes whichever TikTok means.
+#: Limits of a chunk: "At least 5 MB but no greater than 64 MB, except for the final chunk … (up to 128 MB)". The lower
+#: limit takes MB as 2^20 bytes, the upper ones as 10^6: a chunk within them is valid for either meaning.
 CHUNK_BYTES = (5 * 2**20, 64_000_000)
 LAST_CHUNK_BYTES = 128_000_000
 CHUNKS = 1_000
@@ -33,7 +34,8 @@ VIDEO_BYTES = 4 * 10**9
 UPLOAD_SECONDS = 3_600
 CAPTION_UNITS, PHOTO_TITLE_UNITS, DESCRIPTION_UNITS = 2_200, 90, 4_000
 PHOTOS, PHOTO_BYTES, PHOTO_FORMATS = 35, 20 * 2**20, ("JPEG", "WEBP")
-#: "Maximum 1080p" of TikTok's guide, as production saw it: the shorter side (docs/platforms/tiktok.md).
+#: Longest shorter side in pixels: "Maximum 1080p" of TikTok's guide, as TikTok applied it to our posts
+#: (docs/platforms/tiktok.md).
 PHOTO_SHORTER_SIDE = 1_080
 PRIVACIES = ("PUBLIC_TO_EVERYONE", "MUTUAL_FOLLOW_FRIENDS", "SELF_ONLY")
 _READ_BYTES = 256 * 1024
@@ -42,16 +44,16 @@ _SPAN = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
 
 
 class PictureTooLarge(Exception):
-    """Raised when a photo has more pixels than TikTok accepts."""
+    """Raised when the shorter side of a photo has more pixels than TikTok accepts."""
 
 
 @dataclass(slots=True)
 class Publication:
-    """A post in progress, with its publish id. Times are monotonic (Clock.ticks)."""
+    """A post from its init call on, with its publish id. Times are those of `Clock.ticks`."""
 
     publish_id: str
     post: Post
-    #: Of a video: its upload URL, chunks and received bytes.
+    #: For a video: the token of its upload URL, its sizes, and the received chunks.
     upload_token: str = ""
     size_bytes: int = 0
     chunk_bytes: int = 0
@@ -59,11 +61,11 @@ class Publication:
     chunks_received: int = 0
     began_ticks: float = 0.0
     file: IO[bytes] | None = None
-    #: Of photos: those being fetched.
+    #: For photos: the photos, which are fetched in the background.
     photos: "Future[list[Medium]] | None" = None
     ready_ticks: float | None = None
     failure: str | None = None
-    #: What a `publish` fault does to the last chunk, if it does not refuse the init.
+    #: A `publish` fault that will affect the last chunk. A refusal already affected the init call.
     pending_fault: Planned | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     kind = "Publication"
@@ -75,7 +77,9 @@ class Publication:
 
 
 def check_post(sim: Simulation, body: Any, *, is_video: bool) -> dict[str, Any]:
-    """Checks the `post_info` of an init call and returns it. Raises TikTokError if TikTok would refuse it."""
+    """Returns the checked `post_info` of an init call. Raises TikTokError if it is invalid or the app may not post
+    like this.
+    """
     info = body.get("post_info")
     if not isinstance(info, dict):
         raise invalid("post_info is missing")
@@ -97,7 +101,9 @@ def check_post(sim: Simulation, body: Any, *, is_video: bool) -> dict[str, Any]:
 
 
 def begin_video(sim: Simulation, account: Account, info: dict[str, Any], source: Any) -> Publication:
-    """Begins the upload of a video. Raises TikTokError if TikTok would refuse it."""
+    """Answers the init call of a video: begins its upload. `source` is the call's `source_info`. Raises TikTokError if
+    it is invalid.
+    """
     if not isinstance(source, dict) or source.get("source") != "FILE_UPLOAD":
         raise invalid("source_info.source has to be FILE_UPLOAD here")
     size, chunk, count = (source.get(name, 0) for name in ("video_size", "chunk_size", "total_chunk_count"))
@@ -119,7 +125,7 @@ def begin_video(sim: Simulation, account: Account, info: dict[str, Any], source:
 
 
 def close(uploads: list[Publication]) -> None:
-    """Drops the files of unfinished uploads."""
+    """Closes the files of unfinished uploads and empties the list."""
     for made in uploads:
         if made.file is not None:
             made.file.close()
@@ -127,8 +133,9 @@ def close(uploads: list[Publication]) -> None:
 
 
 def take_chunk(sim: Simulation, made: Publication, span: str, read: Callable[[int], bytes]) -> int:
-    """Stores a chunk. Returns how many bytes of the file there are now. Raises UploadRefused if the chunk does not
-    fit.
+    """Stores a chunk, and begins to process the video after the last one. `span` is the header Content-Range, `read`
+    reads the request's body. Returns the number of bytes received so far. Raises UploadRefused if the chunk is not the
+    next one.
     """
     found = _SPAN.fullmatch(span)
     if found is None or made.file is None:
@@ -156,13 +163,15 @@ def take_chunk(sim: Simulation, made: Publication, span: str, read: Callable[[in
 
 
 def is_last_chunk(made: Publication, span: str) -> bool:
-    """Whether this chunk ends the file."""
+    """Whether the chunk with this Content-Range ends the file."""
     found = _SPAN.fullmatch(span)
     return found is not None and int(found[2]) + 1 == made.size_bytes
 
 
 def begin_photos(sim: Simulation, account: Account, info: dict[str, Any], source: Any) -> Publication:
-    """Begins a post of photos, which TikTok fetches itself. Raises TikTokError if TikTok would refuse it."""
+    """Begins to fetch the photos of a post from their URLs. `source` is the call's `source_info`. Raises TikTokError
+    if it is invalid.
+    """
     urls = source.get("photo_images") if isinstance(source, dict) else None
     if not isinstance(urls, list) or not 1 <= len(urls) <= PHOTOS or source.get("source") != "PULL_FROM_URL":
         raise invalid("source_info needs PULL_FROM_URL and 1 to 35 photo_images")
@@ -180,14 +189,14 @@ def begin_photos(sim: Simulation, account: Account, info: dict[str, Any], source
 
 
 def fail(sim: Simulation, made: Publication, reason: str) -> None:
-    """Marks the post as failed."""
+    """Marks the post as failed and removes it."""
     made.failure = reason
     sim.world.remove_post(made.post.post_id)
 
 
 def status_of(sim: Simulation, made: Publication) -> dict[str, Any]:
-    """Returns the body of status/fetch. It contains the post's id once moderation is over, but never that of a private
-    post.
+    """Returns the data with which TikTok answers status/fetch. They contain the post's id as soon as the post is
+    public.
     """
     ticks, is_video = sim.clock.ticks(), made.upload_token != ""
     shown: dict[str, Any] = {"publicaly_available_post_id": [], "fail_reason": made.failure or ""}
@@ -204,7 +213,7 @@ def status_of(sim: Simulation, made: Publication) -> dict[str, Any]:
 
 
 def is_public(sim: Simulation, made: Publication) -> bool:
-    """Whether the post is public by now."""
+    """Whether the post has passed moderation and everybody may see it."""
     is_open = made.post.settings["privacy_level"] == "PUBLIC_TO_EVERYONE"
     looked_over = made.ready_ticks is not None and (
         sim.clock.ticks() >= made.ready_ticks + sim.settings.processing_seconds
@@ -238,7 +247,9 @@ def _finish_video(sim: Simulation, made: Publication) -> None:
 
 
 def _problem_of_film(file: IO[bytes], size_bytes: int, longest_seconds: float) -> str | None:
-    """Returns the `fail_reason` of a file; None if the file is accepted. The length of a WebM file is not checked."""
+    """Returns TikTok's `fail_reason` for a file; None if the file is accepted. The length of a WebM file is not
+    checked.
+    """
     file.flush()
     with mmap.mmap(file.fileno(), size_bytes, access=mmap.ACCESS_READ) as data:
         if data[:4] == _WEBM:

@@ -1,16 +1,16 @@
-"""Errors of the X API: problems as RFC 7807 has them (platforms.md 6)."""
+"""Errors of the X API, in the format of RFC 7807 (docs/platforms.md, section 6)."""
 
 from typing import Any
 
 _PROBLEMS = "https://api.x.com/2/problems/"
 DUPLICATE = "You are not allowed to create a Tweet with duplicate content."
-#: In force for self-serve apps since 23 February 2026.
+#: X's rule for self-serve apps since 23 February 2026.
 REPLY_RESTRICTED = "You can only reply to or quote posts where you are mentioned or are the author."
 
 
 class XError(Exception):
-    """Raised to answer a call with an error as X sends it. `problem` is the last part of its `type`; without a problem
-    the type is about:blank.
+    """Raised to answer a call with an error of the X API. `problem` is the last part of the URL in `type`; without it
+    `type` is about:blank.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ def invalid(parameter: str, value: Any, message: str) -> XError:
 
 
 def forbidden(detail: str) -> XError:
-    """Returns the error for a post that is not allowed; X says why in a sentence, without a code."""
+    """Returns the error for a call that X does not permit. `detail` is the only reason that X gives; it has no code."""
     return XError(403, "Forbidden", detail)
 
 
@@ -52,17 +52,17 @@ def unauthorized() -> XError:
 
 
 def too_many() -> XError:
-    """Returns the error for a used-up rate limit; the headers say when it ends."""
+    """Returns the error for a used-up rate limit."""
     return XError(429, "Too Many Requests", "Too Many Requests")
 
 
 def out_of_credits() -> XError:
-    """Returns the error for an app whose credits are used up. They are shared by all of its accounts."""
+    """Returns the error for an app without credits; all accounts of the app share them."""
     return XError(402, "Payment Required", "credits depleted", "credits-depleted")
 
 
 def not_found(what: str, parameter: str, value: str) -> dict[str, Any]:
-    """Returns the body of a read that found nothing. X sends HTTP 200 with the error inside."""
+    """Returns the body of the answer to a read that found nothing. X sends it with HTTP 200."""
     detail = f"Could not find {what} with {parameter}: [{value}]."
     problem = {
         "value": value, "detail": detail, "title": "Not Found Error", "resource_type": what, "parameter": parameter,
@@ -72,7 +72,9 @@ def not_found(what: str, parameter: str, value: str) -> dict[str, Any]:
 
 
 def refusal(mode: str, operation: str) -> XError:
-    """Returns the error with which X refuses a call in a planned fault of this mode (one of `faults.REFUSALS`)."""
+    """Returns the error with which X answers a call for which a test has planned a fault of this mode (one of
+    `faults.REFUSALS`).
+    """
     if mode == "expired":
         return unauthorized()
     if mode == "server_error":

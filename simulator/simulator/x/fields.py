@@ -1,8 +1,8 @@
-"""The query parameters of each call to X and their values, as X's two descriptions have them (repository
-xdevplatform/xdk, July 2026).
+"""The query parameters of each call to X, and their values, from X's two OpenAPI descriptions (repository
+xdevplatform/xdk, July 2026, read on 23 November 2026).
 
-`latest-openapi.json` 2.159 has the parameter `tweet.fields`, `specs/openapi.json` 2.167 has `post.fields`. Read on 23
-November 2026.
+`latest-openapi.json` 2.159 names the fields of a post with the parameter `tweet.fields`, `specs/openapi.json` 2.167
+with `post.fields`.
 """
 
 from flask import g, request
@@ -33,12 +33,12 @@ _EXPANSIONS_OF = {
     },
     NEW: _EXPANSIONS | {"edit_history_post_ids", "referenced_posts", "username"},
 }  # fmt: skip
-#: Of a user.
+#: Values of `expansions` in a call for a user.
 _USER_EXPANSIONS = {
     OLD: {"affiliation.user_id", "most_recent_tweet_id", "pinned_tweet_id"},
     NEW: {"affiliation", "most_recent_post_id", "pinned_post_id"},
 }
-#: Values of the other list parameters, and of those with one value.
+#: The values of all other parameters that have a fixed set of values.
 _VALUES = {
     "user.fields": {
         "affiliation", "confirmed_email", "connection_status", "created_at", "description", "entities", "id",
@@ -61,7 +61,7 @@ _VALUES = {
 }  # fmt: skip
 _OF_POSTS = {OLD, NEW, "expansions", "user.fields", "media.fields", "poll.fields", "place.fields"}
 _OF_LISTS = {"max_results", "pagination_token", "start_time", "end_time", "since_id", "until_id"}
-#: By the path of the rule; every other call has no query parameters.
+#: Path of a GET route → its parameters. Other calls have no query parameters.
 _PARAMETERS = {
     "/2/tweets": {"ids", *_OF_POSTS},
     "/2/tweets/<post_id>": _OF_POSTS,
@@ -73,23 +73,23 @@ _PARAMETERS = {
 
 
 def asked(*names: str) -> set[str]:
-    """Returns the values of a list parameter. It may come under several names, whose values are joined."""
+    """Returns the values of a list parameter. If several names are given, returns the values of all of them."""
     return {part for name in names for part in request.args.get(name, "").split(",") if part}
 
 
 def are_new() -> bool:
-    """Whether the answer to this call uses the newer names of fields."""
+    """Whether the answer to this call uses the newer names of fields (`post_count`, not `tweet_count`)."""
     return bool(g.get("new_names"))
 
 
 def takes_both() -> bool:
-    """Whether X accepts the old and the new parameter names (OLD, NEW) and this request has neither."""
+    """Whether X accepts both parameter names (OLD and NEW) and this call uses neither."""
     return bool(g.get("takes_both"))
 
 
 def check(served: str | None) -> None:
-    """Raises XError for parameters and values that X does not know. `served`: the only one of the two parameter names
-    that X accepts; None: it accepts both.
+    """Checks the query parameters of this call. `served` is the only one of OLD and NEW that X accepts; None: both.
+    Raises XError for an unknown parameter or value.
     """
     names = [served] if served else [OLD, NEW]
     g.new_names = served == NEW or NEW in request.args

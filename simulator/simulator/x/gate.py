@@ -1,4 +1,4 @@
-"""The checks before every call to X: token, the app's credits, planned faults, the account's rate limits."""
+"""The checks before every call to X: token, query parameters, the app's credits, planned faults, rate limits."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,22 +13,24 @@ from simulator.x.posts import Posts
 
 Answer = dict[str, Any]
 Act = Callable[[Account], Answer]
-#: `x-rate-limit-reset` of a `rate_limit` fault, in seconds from now.
+#: After how long a `rate_limit` fault lets the limit end, for the header `x-rate-limit-reset`.
 _FAULT_WAIT = timedelta(seconds=60)
 
 
 class Gate:
-    """Checks every call to X. `left` is the number of calls that the app may still make; None means no limit."""
+    """Checks every call to X in one simulator. `left` is the number of calls that the app may still make; None: no
+    limit.
+    """
 
     def __init__(self, sim: Simulation, posts: Posts) -> None:
         self._sim = sim
         self._posts = posts
         self.left: int | None = None
-        #: The one parameter for a post's fields that X takes; None: both.
+        #: The only parameter name for a post's fields that X accepts; None: both.
         self.fields_name: str | None = None
 
     def open(self) -> None:
-        """Removes the limit of the app's calls, and accepts both parameter names for fields again."""
+        """Removes the limit of the app's calls, and accepts both parameter names for a post's fields again."""
         self.left = self.fields_name = None
 
     def run(
@@ -39,8 +41,9 @@ class Gate:
         on_reject: Act | None = None,
         status: int = 200,
     ) -> Response:
-        """Runs `act` if the checks permit the call, and returns its answer. Raises XError if X
-        would refuse the call.
+        """Runs `act` if the checks permit the call, and returns its result as JSON. `window` is the kind of rate limit
+        on which the call counts. For a `reject` fault runs `on_reject` instead, if given. Raises XError if a check
+        fails or a fault refuses the call.
         """
         account = self._caller()
         fields.check(self._sim.told("x_fields", self.fields_name))
@@ -88,7 +91,7 @@ class Gate:
 
 
 def _needed() -> set[str]:
-    """Returns the scopes that a call needs (`security` in X's OpenAPI)."""
+    """Returns the scopes that this call needs (`security` in X's OpenAPI description)."""
     if request.path.startswith("/2/media/"):
         return {"media.write"}
     reads = {"tweet.read", "users.read"}

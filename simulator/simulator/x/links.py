@@ -34,7 +34,7 @@ _XN = re.compile(r"(?i:xn--)[-0-9A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in a text. Its `length` characters from `start` count as one short link."""
+    """A link in a text: its first character and its number of characters."""
 
     start: int
     length: int
@@ -46,7 +46,7 @@ def find(text: str) -> Iterator[Link]:
         host = match.start("host")
         end = _end_of_name(text, host, match.end("host"))
         if end is None:
-            # The first character may itself be what a link begins with.
+            # The match takes the first character for the one before a link; it may be the link's first character.
             at = match.start() + 1
             if match.start() == 0 and match["before"] and (first := _START.match("\n" + text)):
                 whole = _end_of_name(text, 0, first.end("host") - 1) if not first["scheme"] else None
@@ -98,9 +98,10 @@ def _latin(name: str) -> Iterator[tuple[int, int]]:
 
 
 def _end_of_name(text: str, start: int, end: int) -> int | None:
-    """Returns the end of the longest host name that begins at `start`; None if there is none.
+    """Returns the end of the longest host name that begins at `start` and ends in a top-level domain; None if there is
+    none.
 
-    The label before the top-level domain must not have an underscore.
+    The label before the top-level domain must not contain an underscore.
     """
     while (dot := text.rfind(".", start, end)) > 0:
         found = _after_top_level(text, dot + 1)

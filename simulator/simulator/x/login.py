@@ -1,4 +1,4 @@
-"""X's login (platforms.md 6)."""
+"""X's login page and token endpoints (docs/platforms.md, section 6)."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,7 @@ _SCOPES = (
 
 
 def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
-    """Returns the login page and the addresses of tokens."""
+    """Returns the routes of the login page, and those of the token endpoints."""
     pages, logins = Blueprint("login-TW-page", __name__), routes.blueprint("TW")
     app = sim.settings.apps["TW"]
     bad = "Value passed for the token was invalid."
@@ -27,7 +27,7 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
         "TW", 7_200, 180 * routes.DAY, True, s256, bad_grant=lambda: OAuthError("invalid_request", bad)
     )
 
-    # The second address is the OpenAPI's `authorizationUrl`, which X's own client (xdk) uses.
+    # The second path is `authorizationUrl` in X's OpenAPI description, which X's own client (xdk) uses.
     @pages.get("/i/oauth2/authorize")
     @logins.get("/2/oauth2/authorize")
     def x_dialog() -> Response:
@@ -37,7 +37,7 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
             client_id=app[0],
             known_scopes=_SCOPES,
             challenge=routes.BASE64_CHALLENGE,
-            # The second is what twitter-api-v2 sends (Node, 1.29, January 2026), so X takes it.
+            # twitter-api-v2 sends the second one (Node, 1.29, January 2026), so X accepts it.
             methods=("S256", "s256"),
             is_pkce_needed=True,
             denial={"error": "access_denied"},
@@ -60,6 +60,6 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _fields() -> Mapping[str, str]:
-    """Returns the fields of a form, or of JSON, which twitter-api-v2 sends."""
+    """Returns the fields of a form, or of a JSON body, which twitter-api-v2 sends."""
     body = request.get_json(silent=True)
     return body if isinstance(body, dict) else request.form

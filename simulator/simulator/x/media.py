@@ -1,4 +1,4 @@
-"""Files uploaded to X: in one call or in segments, processed for a while, then valid in a post for a day."""
+"""Files uploaded to X, in one call or in segments. They are processed for a while, and valid in posts for a day."""
 
 import mmap
 import tempfile
@@ -13,13 +13,13 @@ from simulator.x.errors import XError, forbidden, invalid
 
 _MIB = 1 << 20
 EXPIRES_SECONDS = 86_400
-#: Bytes by category: docs.x.com, "Media best practices" (August 2026). One segment: other clients' reports of November
-#: 2026, 1 to 2 MB worked and 5 MB failed.
+#: Largest size of a file by category: docs.x.com, "Media best practices" (August 2026). Largest size of a segment:
+#: other clients reported in November 2026 that 1 to 2 MB worked and 5 MB failed.
 LIMIT_BYTES = {"tweet_image": 5 * _MIB, "tweet_gif": 15 * _MIB, "tweet_video": 512 * _MIB}
 SEGMENT_BYTES = 4 * _MIB
 #: X's OpenAPI 2.167 (repository xdevplatform/xdk, July 2026), `AppendMediaUploadRequest.segment_index`.
 SEGMENTS = 1_000
-#: docs.x.com, "Media best practices".
+#: Shortest and longest video: docs.x.com, "Media best practices".
 VIDEO_SECONDS = (0.5, 140.0)
 _TYPES = {
     "tweet_image": ("image/jpeg", "image/png", "image/webp"),
@@ -33,14 +33,16 @@ _INVALID = {"code": 1, "name": "InvalidMedia", "message": "Unsupported video for
 
 @dataclass(slots=True)
 class Upload:
-    """One uploaded file. `ready_ticks` is a time of `Clock.ticks`; it is None until the file is complete."""
+    """A file that is being uploaded or is complete. `ready_ticks` is the time of `Clock.ticks` at which its processing
+    ends; it is None until the upload is finished.
+    """
 
     media_id: str
     account_id: str
     category: str
     total_bytes: int
     file: IO[bytes] | None = None
-    #: index → (where in the file, how long): a segment that comes again replaces the earlier one.
+    #: Index of a segment → its offset in the file and its length. A repeated segment replaces the earlier one.
     segments: dict[int, tuple[int, int]] = field(default_factory=dict)
     ready_ticks: float | None = None
     error: dict[str, Any] | None = None
@@ -58,7 +60,7 @@ class Upload:
 
 
 class Uploads:
-    """All files of one simulator."""
+    """All files that were uploaded to one simulator."""
 
     def __init__(self, sim: Simulation) -> None:
         self._sim = sim
@@ -66,7 +68,7 @@ class Uploads:
         self._rows: dict[str, Upload] = {}
 
     def clear(self) -> None:
-        """Deletes all uploads."""
+        """Deletes all files."""
         with self._lock:
             for upload in self._rows.values():
                 if upload.file is not None:
@@ -74,7 +76,7 @@ class Uploads:
             self._rows.clear()
 
     def whole(self, account_id: str, category: str, data: bytes) -> Upload:
-        """Stores a photo that comes in one call. Raises XError if X would refuse the call."""
+        """Stores a photo that is uploaded in one call. Raises XError if it is not an image that X accepts."""
         if category != "tweet_image":
             raise invalid("media_category", category, "Only images may be uploaded in one call.")
         _check_size(category, len(data))
@@ -89,8 +91,10 @@ class Uploads:
         return upload
 
     def begin(self, account_id: str, media_type: str, category: str, total_bytes: int) -> Upload:
-        """Begins an upload (`initialize`). Raises XError if X would refuse the call."""
-        # The category is optional: it follows from the type.
+        """Begins an upload in segments (`initialize`). Raises XError if X does not accept the type, the category or
+        the size.
+        """
+        # The category is optional; it is then derived from the type.
         category = category or next((name for name, types in _TYPES.items() if media_type in types), "")
         if media_type not in _TYPES.get(category, ()):
             raise invalid("media_type", media_type, f"media type does not match the category {category}.")
@@ -100,7 +104,9 @@ class Uploads:
         return upload
 
     def append(self, upload: Upload, index: int, data: bytes) -> None:
-        """Stores one segment (`append`). Raises XError if X would refuse the call."""
+        """Stores one segment (`append`). Raises XError if the upload is finished, or if the segment's index or size is
+        not allowed.
+        """
         if upload.file is None:
             raise invalid("id", upload.media_id, "The upload is complete already.")
         if not 0 <= index < SEGMENTS:
@@ -113,10 +119,8 @@ class Uploads:
             upload.segments[index] = (offset, len(data))
 
     def finish(self, upload: Upload) -> None:
-        """Finishes an upload (`finalize`). Raises XError if it is finished already, if segments are missing, or for an
-        invalid photo.
-
-        The file is checked now. For other files the result of the check is reported after processing.
+        """Finishes an upload (`finalize`) and checks its file. Raises XError if it is finished already, if segments
+        are missing, or if a photo is invalid. If a GIF or a video is invalid, `processing` reports that later.
         """
         if upload.file is None:
             raise invalid("id", upload.media_id, "The upload is complete already.")
@@ -147,7 +151,9 @@ class Uploads:
         return upload
 
     def usable(self, account_id: str, media_ids: list[str]) -> list[Upload]:
-        """Returns the files that a post names. Raises XError if X would refuse one of them."""
+        """Returns the files with these ids, for a new post. Raises XError if one is unknown, expired or not processed,
+        or if a post may not contain them together.
+        """
         found = [self.find(account_id, media_id) for media_id in media_ids]
         for upload in found:
             if self.processing(upload)["state"] != "succeeded":
@@ -157,7 +163,7 @@ class Uploads:
         return found
 
     def processing(self, upload: Upload) -> dict[str, Any]:
-        """Returns `processing_info` at this moment."""
+        """Returns `processing_info`: the state of the file at this moment."""
         if upload.ready_ticks is None:
             return {"state": "uploading"}
         left = upload.ready_ticks - self._sim.clock.ticks()
@@ -192,7 +198,9 @@ def _check_size(category: str, size_bytes: int) -> None:
 
 
 def _inspect(upload: Upload) -> None:
-    """Checks a file. Raises NotMedia, or ValueError for an empty file."""
+    """Checks the format and length of an uploaded file. Raises NotMedia if X does not accept it, ValueError if it is
+    empty.
+    """
     assert upload.file is not None
     with tempfile.TemporaryFile() as ordered:
         for _, (offset, length) in sorted(upload.segments.items()):

@@ -1,4 +1,4 @@
-"""The X API's addresses for files: whole, in segments, their state and their alternative texts."""
+"""The X API's routes for files: upload in one call or in segments, processing state and alternative text."""
 
 import base64
 import binascii
@@ -18,7 +18,7 @@ _INITIALIZE = {"additional_owners", "media_category", "media_type", "shared", "t
 
 
 def blueprint(sim: Simulation, uploads: Uploads, gate: Gate) -> Blueprint:
-    """Returns the routes, over the state in `sim`."""
+    """Returns the X API's routes for files."""
     x = Blueprint("x_media", __name__)
     _add_segments(x, sim, uploads, gate)
     _add_states(x, uploads, gate)
@@ -64,7 +64,7 @@ def _add_segments(x: Blueprint, sim: Simulation, uploads: Uploads, gate: Gate) -
         def act(account: Account) -> Answer:
             upload = uploads.find(account.account_id, media_id)
             uploads.finish(upload)
-            # A photo needs no processing, and X says nothing of it.
+            # X processes no photo, so the answer has no `processing_info`.
             return _told(upload, uploads.processing(upload) if upload.category != "tweet_image" else None)
 
         return gate.run("upload", act)
@@ -112,8 +112,8 @@ def _told(upload: Upload, processing: Answer | None = None) -> Answer:
 
 
 def _fields(*known: str) -> dict[str, Any]:
-    """Returns the fields of a JSON object or a form. The file of a form may lack a file name. Raises XError if there
-    is an unknown field.
+    """Returns the fields of a JSON object or a form. A form's file may lack a file name. Raises XError for an unknown
+    field.
     """
     if request.is_json:
         body = request.get_json(silent=True)
@@ -126,8 +126,8 @@ def _fields(*known: str) -> dict[str, Any]:
 
 
 def _parts() -> dict[str, Any]:
-    """Returns the parts of a form as bytes. Needed because Flask treats a part without a file name, as twitter-api-v2
-    sends it, as text.
+    """Returns the parts of a form as bytes. twitter-api-v2 sends the file without a file name, and Flask would decode
+    it as text. Raises XError if the body is not a valid form.
     """
     decoder = MultipartDecoder(request.mimetype_params.get("boundary", "").encode())
     found: dict[str, Any] = {}

@@ -1,4 +1,6 @@
-"""X's state: posts and replies (comments of the world), the rules for replies, and the rate limits."""
+"""The state of the simulated X: posts and replies, the rules for who may reply, and rate limits. A reply is stored as
+a `Comment` of the post that began the conversation.
+"""
 
 import json
 import re
@@ -14,8 +16,8 @@ from simulator.x import text as texts
 from simulator.x.errors import DUPLICATE, REPLY_RESTRICTED, forbidden, invalid, too_many
 from simulator.x.media import Uploads
 
-#: X's OpenAPI 2.167 (repository xdevplatform/xdk, July 2026), `CreatePostsRequest`; what is not modelled is kept in the
-#: post's settings.
+#: The fields of a new post: X's OpenAPI 2.167 (repository xdevplatform/xdk, July 2026), `CreatePostsRequest`. Fields
+#: that have no effect here are stored in the post's settings.
 _KEYS = {
     "text", "media", "reply", "reply_settings", "poll", "quote_tweet_id", "geo", "for_super_followers_only",
     "direct_message_deep_link", "nullcast", "community_id", "share_with_followers", "made_with_ai", "card_uri",
@@ -28,7 +30,7 @@ _MEDIA_KEYS = {
     "call_to_actions", "description", "embeddable", "media_ids", "preview_media_id", "tagged_user_ids", "title",
 }  # fmt: skip
 _ID = re.compile(r"[0-9]{1,19}")
-#: docs.x.com/x-api/fundamentals/rate-limits (read 23 November 2026), for each account in 15 minutes.
+#: Calls of each account in 15 minutes: docs.x.com/x-api/fundamentals/rate-limits (read 23 November 2026).
 WINDOW = timedelta(minutes=15)
 POSTS_PER_WINDOW = 100
 SEARCHES_PER_WINDOW = 300
@@ -49,14 +51,14 @@ def author_id_of(thing: Thing) -> str:
 
 @dataclass(slots=True)
 class Window:
-    """Counts the calls of one kind by one account in the running 15 minutes."""
+    """Counts the calls of one kind by one account in a window of 15 minutes, which begins with the first call."""
 
     limit: int
     ends_at: datetime | None = None
     count: int = 0
 
     def take(self, now: datetime) -> None:
-        """Counts a call. Raises XError 429 if no more calls are allowed."""
+        """Counts a call. Raises XError 429 if the limit of the window is used up."""
         if self.ends_at is None or now >= self.ends_at:
             self.ends_at, self.count = now + WINDOW, 0
         if self.count >= self.limit:
@@ -74,18 +76,18 @@ class Window:
 
 @dataclass(slots=True)
 class Posts:
-    """The posts and replies on the X of one simulation."""
+    """The posts and replies on X in one simulator."""
 
     sim: Simulation
     uploads: Uploads
     windows: dict[tuple[str, str], Window] = field(default_factory=dict)
     #: Accounts with X Premium.
     premium: set[str] = field(default_factory=set)
-    #: Recent posts: account → text with media and parent → time.
+    #: Account → text, media and answered post of each recent post → when.
     _said: defaultdict[str, dict[str, datetime]] = field(default_factory=lambda: defaultdict(dict))
 
     def clear(self) -> None:
-        """Forgets the used rate limits, the recent posts and the accounts with Premium."""
+        """Forgets used rate limits, recent texts and the accounts with Premium."""
         self.windows.clear()
         self.premium.clear()
         self._said.clear()
@@ -102,11 +104,11 @@ class Posts:
         return thing if root is not None and root.platform == "TW" else None
 
     def root(self, thing: Thing) -> Post | None:
-        """Returns the post with which a conversation began."""
+        """Returns the post that began the conversation of a post or reply."""
         return self.sim.world.posts.get(thing.post_id)
 
     def create(self, account: Account, body: dict[str, Any]) -> Thing:
-        """Creates a post or reply (POST /2/tweets). Raises XError if X would refuse the call."""
+        """Creates a post or reply (POST /2/tweets). Raises XError if X would refuse it."""
         _check_schema(body)
         text, media_ids = _text(body), _media_ids(body)
         uploads = self.uploads.usable(account.account_id, media_ids)
@@ -132,9 +134,9 @@ class Posts:
             return post
 
     def delete(self, account: Account, thing_id: str) -> bool:
-        """Deletes a post or reply (DELETE /2/tweets/{id}); False if it is not there.
+        """Deletes a post or reply (DELETE /2/tweets/{id}). Returns False if there is none with this id.
 
-        Raises XError if it belongs to another account.
+        Raises XError 403 if it belongs to another account.
         """
         thing = self.find(thing_id)
         if thing is None:
@@ -148,7 +150,7 @@ class Posts:
         return True
 
     def by_account(self, account_id: str) -> list[Thing]:
-        """Returns the posts of an account, newest first."""
+        """Returns the posts and replies of an account, newest first."""
         posts = self.sim.world.posts_of(platform="TW")
         found: list[Thing] = [post for post in posts if post.account_id == account_id]
         for post in posts:
@@ -156,7 +158,9 @@ class Posts:
         return _newest_first(found)
 
     def conversation(self, root_id: str) -> list[Thing]:
-        """Returns a post of the last 7 days and the replies to it in that time, newest first."""
+        """Returns the post that began a conversation and all replies in it, newest first; only those of the last 7
+        days.
+        """
         post = self.sim.world.posts.get(root_id)
         if post is None or post.platform != "TW":
             return []
@@ -165,8 +169,9 @@ class Posts:
         return _newest_first([thing for thing in things if thing.created_at >= earliest])
 
     def mentions(self, thing: Thing) -> list[str]:
-        """Returns the accounts that X mentions at the start of a reply: the answered author, then the others of the
-        thread."""
+        """Returns the usernames that X puts at the start of a reply: the author of the post that is answered, then the
+        authors further up in the conversation.
+        """
         names: list[str] = []
         author_id = author_id_of(thing)
         while isinstance(thing, Comment):
@@ -215,7 +220,7 @@ def _newest_first(things: list[Thing]) -> list[Thing]:
 
 
 def _check_schema(body: dict[str, Any]) -> None:
-    """Raises XError if the body has a key or value that X's OpenAPI description does not have."""
+    """Raises XError if the body has a key or value that X's OpenAPI description does not allow."""
     _check_keys("$", body, _KEYS)
     for name, keys in (("reply", _REPLY_KEYS), ("media", _MEDIA_KEYS)):
         if isinstance(body.get(name), dict):

@@ -1,4 +1,6 @@
-"""The X API's addresses for posts and accounts, and the app's credits (control API). Files: media_routes.py."""
+"""The X API's routes for posts and accounts, and the control API's routes for X. The routes for files are in
+media_routes.py.
+"""
 
 import re
 from datetime import datetime
@@ -24,7 +26,7 @@ Answer = dict[str, Any]
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns the routes of one simulator."""
+    """Returns the routes of the simulated X by host."""
     x, pictures, control = (Blueprint(name, __name__) for name in ("x", "x-pictures", "x-control"))
     uploads = Uploads(sim)
     posts = Posts(sim, uploads)
@@ -51,7 +53,7 @@ def hosts(sim: Simulation) -> Hosts:
     def me() -> Response:
         def show(account: Account) -> Answer:
             shown = user_view(sim, account.account_id, account.name, account.username, asked("user.fields"))
-            if "subscription_type" in asked("user.fields"):  # only an account's own is told
+            if "subscription_type" in asked("user.fields"):  # X returns it for the caller's own account only
                 shown["subscription_type"] = "Premium" if account.account_id in posts.premium else "None"
             return {"data": shown}
 
@@ -64,8 +66,8 @@ def hosts(sim: Simulation) -> Hosts:
 
     @control.post("/_sim/x/fields")
     def set_fields() -> Response:
-        """Takes {name} and sets the only parameter name for a post's fields that X accepts, tweet.fields or
-        post.fields; null: it accepts both.
+        """Takes {name} and sets the only parameter name for a post's fields that X accepts (tweet.fields or
+        post.fields); null: both.
         """
         name = (request.get_json(force=True, silent=True) or {}).get("name")
         gate.fields_name = name if name in (OLD, NEW) else None
@@ -73,7 +75,7 @@ def hosts(sim: Simulation) -> Hosts:
 
     @control.post("/_sim/x/premium")
     def make_premium() -> Response:
-        """Takes {account_id} and permits the account to post 25,000 characters, as X Premium does."""
+        """Takes {account_id} and lets the account post up to 25,000 characters, as with X Premium."""
         account_id = str(request.get_json(force=True)["account_id"])
         posts.premium.add(account_id)
         return jsonify(account_id=account_id)

@@ -1,4 +1,4 @@
-"""The length and the shown form of texts on X: URLs become t.co links, `&` becomes `&amp;`."""
+"""Computes the length of a text on X, and the text that X shows: URLs become t.co links, `&` becomes `&amp;`."""
 
 import hashlib
 import html
@@ -8,8 +8,9 @@ from typing import Any
 
 from simulator.x import links
 
-#: The longest post: twitter-text 3.1.0, `config/v3.json` (`maxWeightedTweetLength`, `transformedURLLength`, `ranges`;
-#: the npm package, read 23 November 2026). The longest of an account with X Premium: help.x.com, "About X Premium".
+#: Largest weighted length of a post: twitter-text 3.1.0, `config/v3.json` (`maxWeightedTweetLength`,
+#: `transformedURLLength`, `ranges`; the npm package, read 23 November 2026). With X Premium: help.x.com, "About X
+#: Premium".
 LIMIT, LONG_LIMIT = 280, 25_000
 _URL_WEIGHT = 23
 _PICTURE = "[\u00a9\u00ae\u203c\u2049\u2122\u2139\u2190-\u2bff\u3030\u303d\u3297\u3299\U0001f000-\U0001faff]"
@@ -21,7 +22,9 @@ _SINGLE_RANGES = ((0, 4351), (8192, 8205), (8208, 8223), (8242, 8247))
 
 
 def weight(text: str) -> int:
-    """Returns the weighted length of a text, of which 280 are allowed."""
+    """Returns the weighted length of a text, which X compares with its limit: a link counts 23, an emoji or a CJK
+    character 2.
+    """
     text = unicodedata.normalize("NFC", text)
     count, at = 0, 0
     for link in links.find(text):
@@ -33,7 +36,7 @@ def weight(text: str) -> int:
 
 def _weight_of_words(text: str) -> int:
     found = _EMOJI.findall(text)
-    # A lone sign like © that is no picture yet counts as the letter it is.
+    # A single sign such as © without an emoji modifier counts as a letter.
     pictures = sum(1 if len(one) == 1 and _is_single(one) else 2 for one in found)
     return pictures + sum(1 if _is_single(letter) else 2 for letter in _EMOJI.sub("", text))
 
@@ -43,8 +46,8 @@ def _is_single(letter: str) -> bool:
 
 
 def shown(text: str, permalink: str, media_keys: list[str]) -> tuple[str, list[dict[str, Any]]]:
-    """Returns (text, entities.urls) as the API gives them. A post with media gets a link to the post at the end of its
-    text.
+    """Returns the text that the API shows, and its links (`entities.urls`). A post with media gets a link to the post
+    at the end.
     """
     parts, urls, at = [], [], 0
     for link in links.find(text):

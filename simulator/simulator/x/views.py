@@ -1,4 +1,4 @@
-"""Posts, replies and users as the X API returns them: with the requested fields only."""
+"""The JSON of posts, replies and users as the X API returns them, with the requested fields only."""
 
 from datetime import datetime
 from typing import Any
@@ -13,7 +13,7 @@ from simulator.x import text as texts
 from simulator.x.fields import are_new, asked, takes_both
 from simulator.x.posts import Posts, Thing, author_id_of, id_of
 
-#: Of the addresses in `profile_image_url`.
+#: Host of the URLs in `profile_image_url`.
 PICTURE_HOST = "pbs.twimg.com"
 
 _NEW_NAMES = {
@@ -26,7 +26,7 @@ _NEW_NAMES = {
 
 
 def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
-    """Returns a post or reply with these fields, and with id and text."""
+    """Returns the id and the text of a post or reply, and the requested fields."""
     post_id, keys = id_of(thing), [] if isinstance(thing, Comment) else thing.settings.get("media_keys", [])
     username = posts.username(thing)
     words = " ".join([*(f"@{name}" for name in posts.mentions(thing)), thing.text])
@@ -38,7 +38,7 @@ def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
         "public_metrics": _metrics(posts, thing),
     }
     if texts.weight(words) > texts.LIMIT:
-        # `text` ends early; the whole one stands in a field of its own.
+        # `text` is cut off; the field `note_tweet` has the whole text.
         whole["note_tweet"] = {"text": text, "entities": {"urls": urls}}
         text = f"{text[: texts.LIMIT - 1]}…"
     if urls:
@@ -55,7 +55,7 @@ def post_view(posts: Posts, thing: Thing, fields: set[str]) -> dict[str, Any]:
 
 
 def _named(facts: dict[str, Any]) -> dict[str, Any]:
-    """Returns the facts under the names (older or newer) that this call's answer uses."""
+    """Returns the fields under the names, older or newer, that the answer to this call uses."""
     if not are_new():
         return facts
     return {
@@ -74,14 +74,16 @@ def user_view(sim: Simulation, user_id: str, name: str, username: str, fields: s
         },
     }  # fmt: skip
     if takes_both():
-        # tweepy reads the older name, X's own client (xdk 0.10.6) takes no answer without the newer one.
+        # tweepy reads the older name; X's own client (xdk 0.10.6) refuses an answer without the newer one.
         whole["public_metrics"]["post_count"] = whole["public_metrics"]["tweet_count"]
     shown = {key: value for key, value in _named(whole).items() if key in fields}
     return {"id": user_id, "name": name, "username": username, **shown}
 
 
 def page_view(posts: Posts, things: list[Thing], size: int, token_name: str) -> dict[str, Any]:
-    """Returns one page of any list: the newest posts first, limited by the call's ids and times, with their authors."""
+    """Returns one page of a list of posts, newest first. Applies the call's `since_id`, `until_id`, `start_time` and
+    page token; includes the authors if `expansions` asks for them.
+    """
     for name, is_in in (
         ("since_id", lambda thing, value: int(id_of(thing)) > int(value)),
         ("until_id", lambda thing, value: int(id_of(thing)) < int(value)),

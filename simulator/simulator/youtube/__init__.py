@@ -1,4 +1,6 @@
-"""The YouTube Data API v3: routes, tokens, quotas and faults. Resources are in `videos` and `comments`."""
+"""Simulates the YouTube Data API v3: its routes, tokens, quotas and faults. Videos are in videos.py, comments in
+comments.py.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -17,7 +19,7 @@ _ROWS_PER_PAGE = {"commentThreads": 100, "comments": 100, "playlistItems": 50}
 
 
 def hosts(sim: Simulation) -> Hosts:
-    """Returns the routes of one simulator."""
+    """Returns the routes of the simulated YouTube by host."""
     page, token = login.blueprints(sim)
     return {
         ("www.googleapis.com", "youtube.googleapis.com"): (_api(sim),),
@@ -34,7 +36,7 @@ def _api(sim: Simulation) -> Blueprint:
     @youtube.errorhandler(YouTubeError)
     def refused(problem: YouTubeError) -> Response:
         while request.stream.read(_REST_BYTES):
-            pass  # reads an unwanted piece, because the next call follows it on the connection
+            pass  # reads the refused piece, because the client's next request follows it on the connection
         response = json_answer(problem.body(), problem.status)
         if problem.status == 401:
             response.headers["WWW-Authenticate"] = (
@@ -149,7 +151,9 @@ def _delete_video(sim: Simulation, video_id: str) -> None:
 
 
 def _delete_comment(sim: Simulation, comment_id: str) -> None:
-    """Deletes a comment. It must be the channel's own, or be under one of the channel's videos."""
+    """Deletes a comment and the replies to it. Raises YouTubeError unless the comment, or the video under which it
+    stands, is the calling channel's.
+    """
     comment = comments.found(sim, comment_id)
     if g.channel.account_id not in (comment.author_id, sim.world.posts[comment.post_id].account_id):
         message = "The comment could not be deleted due to insufficient permissions."
@@ -159,7 +163,7 @@ def _delete_comment(sim: Simulation, comment_id: str) -> None:
 
 
 def _video(sim: Simulation, video_id: str) -> videos.Video | None:
-    """Returns a video of the calling channel; None for any other video."""
+    """Returns the calling channel's video with this id; None if there is none."""
     video = sim.world.staged.get(video_id)
     is_own = isinstance(video, videos.Video) and video.post.account_id == g.channel.account_id
     return video if is_own else None
@@ -200,7 +204,9 @@ def _snippet(schema: str) -> Answer:
 
 
 def _paged(kind: str, resource: str, rows: Sequence[Answer]) -> Answer:
-    """Returns the rows of the page that `pageToken` asks for."""
+    """Returns the answer with the rows of the page that `pageToken` and `maxResults` ask for. Raises YouTubeError if
+    one of these parameters is invalid.
+    """
     most, token = _ROWS_PER_PAGE[resource], request.args.get("pageToken", "CAA0")
     count, start = request.args.get("maxResults", "20" if resource != "playlistItems" else "5"), token[3:]
     if (

@@ -1,4 +1,4 @@
-"""What all calls to YouTube share: the channel of the token, planned faults, and the format of answers."""
+"""Functions that all calls to YouTube share: they find the token's channel, apply planned faults and format answers."""
 
 import json
 from collections.abc import Callable
@@ -14,8 +14,8 @@ Answer = dict[str, Any]
 
 
 def let_in(sim: Simulation, method: str) -> None:
-    """Sets `g.channel` to the token's channel. Raises YouTubeError if the token is invalid, or if Google's description
-    does not permit the call.
+    """Sets `g.channel` to the channel of the token. Raises YouTubeError if the token is invalid, or if its scopes or
+    the call's parameters are not allowed for this method of the API.
     """
     token = request.headers.get("Authorization", "").partition(" ")[2]
     account = sim.accounts.holder(token)
@@ -29,8 +29,8 @@ def let_in(sim: Simulation, method: str) -> None:
 def faulted(
     sim: Simulation, operation: str, act: Callable[[], T], on_reject: Callable[[], None] | None = None
 ) -> T:
-    """Runs `act` with the planned fault of this call, if there is one. Raises YouTubeError if the
-    fault is a refusal.
+    """Runs `act` with the planned fault of this call, if there is one. For a `reject` fault runs `on_reject` first, if
+    given. Raises YouTubeError if the fault refuses the call.
     """
     mode = sim.faults.take("YT", operation, g.channel.account_id)
     if mode == "reject" and on_reject:

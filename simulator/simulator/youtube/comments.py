@@ -1,4 +1,4 @@
-"""Comment threads and replies (platforms.md 7)."""
+"""Comment threads and replies on YouTube (docs/platforms.md, section 7)."""
 
 import html
 from typing import Any
@@ -9,23 +9,23 @@ from simulator.simulation import Simulation
 from simulator.world import Comment, Post
 from simulator.youtube.errors import YouTubeError, invalid, missing
 
-#: How many replies a thread shows with itself; the others are asked for.
+#: Number of replies that a thread includes. The others are listed by comments.list.
 _SHOWN_REPLIES = 2
 _TEXT_CHARACTERS = 10_000
 _DOMAIN = "youtube.comment"
 
 
 def threads(post: Post) -> list[Comment]:
-    """Returns top-level comments, newest first; of comments with the same time, the last one first. Raises
-    YouTubeError if comments on the video are disabled.
-    """
+    """Returns the top-level comments on a video, newest first. Raises YouTubeError if its comments are disabled."""
     _check_open(post)
     first = [comment for comment in reversed(list(post.comments)) if comment.parent_id is None]
     return sorted(first, key=lambda comment: comment.created_at, reverse=True)
 
 
 def add(sim: Simulation, channel: Account, post: Post, text: Any, parent: Comment | None) -> Comment:
-    """Adds a comment of the channel. Raises YouTubeError if YouTube would refuse it."""
+    """Adds a comment of the channel, or a reply to `parent`. Raises YouTubeError if YouTube would refuse the text, or
+    if comments on the video are disabled.
+    """
     _check_open(post)
     if not isinstance(text, str) or not text.strip():
         raise invalid("commentTextRequired", "The comment's text is required.", _DOMAIN)
@@ -36,7 +36,9 @@ def add(sim: Simulation, channel: Account, post: Post, text: Any, parent: Commen
 
 
 def parent_of(sim: Simulation, comment_id: Any) -> Comment:
-    """Returns the top-level comment with this id, to which a reply is added. Raises YouTubeError if there is none."""
+    """Returns the comment with this id, to which a reply will be added. Raises YouTubeError if there is none or it is
+    a reply.
+    """
     comment = found(sim, str(comment_id or ""))
     if comment.parent_id is not None:
         raise invalid("parentCommentIsReply", "The parent comment is a reply itself.", _DOMAIN)
@@ -52,7 +54,7 @@ def found(sim: Simulation, comment_id: str) -> Comment:
 
 
 def shown_thread(sim: Simulation, comment: Comment, parts: set[str], plain: bool) -> dict[str, Any]:
-    """Returns a thread as the API shows it. It includes only some of the replies."""
+    """Returns the JSON of a comment thread. With "replies" in `parts` it includes the two oldest replies."""
     post, replies = sim.world.posts[comment.post_id], sim.world.replies_to(comment)
     thread: dict[str, Any] = {
         "kind": "youtube#commentThread",
@@ -72,7 +74,7 @@ def shown_thread(sim: Simulation, comment: Comment, parts: set[str], plain: bool
 
 
 def shown(comment: Comment, plain: bool) -> dict[str, Any]:
-    """Returns a comment as the API shows it. `textDisplay` is HTML unless `plain` is set."""
+    """Returns the JSON of a comment. Its `textDisplay` is HTML, or plain text if `plain` is set."""
     text = comment.text if plain else html.escape(comment.text).replace("\n", "<br>")
     snippet: dict[str, Any] = {
         "textDisplay": text,

@@ -1,8 +1,8 @@
-"""What Google's description of the API says about each simulated call: scopes, parameters, parts and values.
+"""Checks calls against Google's description of the YouTube API: scopes, parameters, parts and values of each method.
 
-The facts are those of the discovery document of the YouTube Data API v3, revision 20261104 (in
+The tables are those of the discovery document of the YouTube Data API v3, revision 20261104 (in
 google-api-python-client 2.202.0, read on 23 November 2026); `tests/foreign` compares them with the document itself.
-Filters and the texts of refusals: developers.google.com/youtube/v3/docs (reference and "Errors", read the same day).
+Filters and error messages: developers.google.com/youtube/v3/docs (reference and "Errors", read the same day).
 """
 
 from collections.abc import Mapping
@@ -16,12 +16,12 @@ from simulator.youtube.errors import YouTubeError, invalid
 _SCOPE = "https://www.googleapis.com/auth/"
 _OWNER, _COMMENTS = ("youtube", "youtube.force-ssl", "youtubepartner"), ("youtube.force-ssl",)
 _READER, _UPLOADER = (*_OWNER, "youtube.readonly"), (*_OWNER, "youtube.upload")
-#: Parameters of every call.
+#: Parameters that every call may have.
 COMMON = {
     "$.xgafv", "access_token", "alt", "callback", "fields", "key", "oauth_token", "prettyPrint", "quotaUser",
     "uploadType", "upload_protocol",
 }  # fmt: skip
-#: Of an upload session's own address.
+#: Parameters in the URL of an upload session.
 _SESSION = {"upload_id"}
 ENUMS = {
     "textFormat": {"textFormatUnspecified", "html", "plainText"},
@@ -31,7 +31,7 @@ ENUMS = {
     "myRating": {"none", "like", "dislike"},
 }
 _FLAGS = {"true", "false"}
-#: The fields of what is sent, by the names of the document's schemas.
+#: Name of a schema in the discovery document → the fields that a request body may have.
 SCHEMAS = {
     "Video": {
         "ageGating", "brandPartner", "contentDetails", "etag", "fileDetails", "id", "kind", "liveStreamingDetails",
@@ -68,13 +68,13 @@ _SCHEMA_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """One method of the API."""
+    """The description of one method of the API."""
 
-    #: The token needs one of these.
+    #: The token needs at least one of these scopes.
     scopes: tuple[str, ...]
     parameters: frozenset[str]
     parts: frozenset[str] = frozenset()
-    #: A call has exactly one of these.
+    #: A call must have exactly one of these parameters.
     filters: tuple[str, ...] = ()
 
 
@@ -82,7 +82,7 @@ def _method(scopes: tuple[str, ...], parameters: str, parts: str = "", filters: 
     return Method(scopes, frozenset(parameters.split()), frozenset(parts.split()), tuple(filters.split()))
 
 
-#: By the names of the discovery document.
+#: Name of a method in the discovery document → its description.
 METHODS = {
     "videos.list": _method(
         _READER,
@@ -130,8 +130,8 @@ METHODS = {
 
 
 def check(name: str, granted: list[str] | None) -> None:
-    """Raises YouTubeError for a call that the description does not allow. `granted`: the token's scopes; None means
-    all of them.
+    """Checks this call against the description of the method `name`. `granted` are the token's scopes; None: all.
+    Raises YouTubeError if the description does not allow the call.
     """
     method = METHODS[name]
     if granted is not None and not {_SCOPE + scope for scope in method.scopes} & {*granted}:
@@ -151,7 +151,7 @@ def check(name: str, granted: list[str] | None) -> None:
 
 
 def check_fields(schema: str, body: Mapping[str, Any]) -> None:
-    """Raises YouTubeError for a field, at any depth, that the description does not have."""
+    """Raises YouTubeError if the body has a field, at any depth, that the schema does not have."""
     for name, value in body.items():
         if name not in SCHEMAS[schema]:
             message = f'Invalid JSON payload received. Unknown name "{name}": Cannot find field.'
@@ -162,7 +162,7 @@ def check_fields(schema: str, body: Mapping[str, Any]) -> None:
 
 
 def values(name: str) -> list[str]:
-    """Returns the values of a list parameter. They may be separated by commas, or the parameter may be repeated."""
+    """Returns the values of a list parameter, which may be separated by commas or given in repeated parameters."""
     return [part for value in request.args.getlist(name) for part in value.split(",") if part]
 
 

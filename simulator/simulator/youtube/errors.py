@@ -1,4 +1,4 @@
-"""Errors of the YouTube Data API in Google's envelope. Reasons: platforms.md section 7."""
+"""Errors of the YouTube Data API, in Google's JSON format. Reasons: docs/platforms.md, section 7."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ _STATUS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DEN
 
 
 class YouTubeError(Exception):
-    """Raised to answer a call with an error as YouTube sends it."""
+    """Raised to answer a call with an error of the YouTube API."""
 
     def __init__(self, status: int, reason: str, message: str, domain: str = "youtube.video") -> None:
         super().__init__(message)
@@ -16,7 +16,7 @@ class YouTubeError(Exception):
         self.domain = domain
 
     def body(self) -> dict[str, Any]:
-        """Returns the JSON body of the error as the platform sends it."""
+        """Returns the JSON body of the error."""
         row = {"message": self.message, "domain": self.domain, "reason": self.reason}
         error: dict[str, Any] = {"code": self.status, "message": self.message, "errors": [row]}
         if self.status in _STATUS:
@@ -46,13 +46,13 @@ def unauthorized() -> YouTubeError:
 
 
 def used_up() -> YouTubeError:
-    """Returns the error for a project whose daily quota is used up."""
+    """Returns the error for a used-up daily quota."""
     message = "The request cannot be completed because you have exceeded your quota."
     return YouTubeError(403, "quotaExceeded", message, "youtube.quota")
 
 
 def refusal(mode: str, operation: str) -> YouTubeError:
-    """Returns the error with which YouTube refuses a call in a planned fault of this mode (one of
+    """Returns the error with which YouTube answers a call for which a test has planned a fault of this mode (one of
     `faults.REFUSALS`).
     """
     if mode == "expired":

@@ -1,4 +1,4 @@
-"""Google's login for YouTube (platforms.md 7)."""
+"""Google's login page and token endpoints, for YouTube (docs/platforms.md, section 7)."""
 
 import base64
 
@@ -9,7 +9,7 @@ from simulator.oauth.grants import Person, s256
 from simulator.oauth.tokens import OAuthError, Rules
 from simulator.simulation import Simulation
 
-#: The discovery document's `auth.oauth2.scopes` without those of partners.
+#: The scopes in the discovery document (`auth.oauth2.scopes`), without those of partners.
 _SCOPES = tuple(
     f"https://www.googleapis.com/auth/{name}"
     for name in ("youtube", "youtube.upload", "youtube.readonly", "youtube.force-ssl")
@@ -17,19 +17,19 @@ _SCOPES = tuple(
 
 
 def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
-    """Returns the routes of the login page and those of the token endpoints."""
+    """Returns the routes of the login page, and those of the token endpoints."""
     pages, logins = Blueprint("login-YT-page", __name__), routes.blueprint("YT")
     app = sim.settings.apps["YT"]
     rules = Rules("YT", 3_599, 10 * 365 * routes.DAY, False, s256)
 
     def is_offline(person: Person) -> bool:
-        """Whether the login gives a refresh token. It does when it asks for consent: at the first login, or when the
-        app requests that.
+        """Whether this login gives a refresh token: it must ask for `access_type=offline`, and must ask the person for
+        consent, as it does at the first login or with `prompt=consent`.
         """
         asks = "consent" in request.args.get("prompt", "").split() or not person.grants
         return request.args.get("access_type") == "offline" and asks
 
-    # The second address stands in the files of credentials that Google's console offers (`auth_uri`).
+    # The second path is `auth_uri` in the credential files that Google's console offers.
     @pages.get("/o/oauth2/v2/auth")
     @pages.get("/o/oauth2/auth")
     def google_dialog() -> Response:
@@ -59,9 +59,10 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _check_app(app: tuple[str, str]) -> None:
-    """Checks the app's credentials, which come by Basic authentication or in the form.
+    """Checks the app's id and secret, which come in a Basic Authorization header or in the form. Raises OAuthError if
+    they are wrong.
 
-    RFC 6749 2.3.1 allows both, and Google's own clients use both.
+    RFC 6749 2.3.1 allows both ways, and Google's own clients use both.
     """
     if "Authorization" not in request.headers:
         routes.check_form(app)

@@ -1,6 +1,6 @@
-"""The daily quotas of YouTube: one for uploads, and one in units for everything else (platforms.md 7).
+"""YouTube's daily quotas: the number of uploads, and the units of all other calls (docs/platforms.md, section 7).
 
-At YouTube a project has them. Here each channel has its own, so that tests do not share them.
+At YouTube a quota belongs to a project. Here each channel has its own, so that tests do not affect each other.
 """
 
 import threading
@@ -12,12 +12,12 @@ from simulator.clock import Clock
 from simulator.youtube.errors import used_up
 
 _PACIFIC = ZoneInfo("America/Los_Angeles")
-#: Units of a write; everything that reads costs one.
+#: Units of a write; a read costs one.
 WRITE_UNITS = 50
 
 
 class Quota:
-    """Counts what each channel has used on a day in California."""
+    """Counts the uploads and units that each channel has used in a day, which begins at midnight in California."""
 
     def __init__(self, clock: Clock, uploads: int, units: int) -> None:
         self._clock = clock
@@ -26,7 +26,9 @@ class Quota:
         self._used: Counter[tuple[str, str, date]] = Counter()
 
     def take(self, channel_id: str, bucket: str, count: int = 1) -> None:
-        """Counts a use of the quota `bucket`. Raises YouTubeError quotaExceeded when the quota is used up."""
+        """Counts a use of a quota ("uploads" or "units"). Raises YouTubeError quotaExceeded if the quota does not
+        suffice.
+        """
         key = (channel_id, bucket, self._clock.now().astimezone(_PACIFIC).date())
         with self._lock:
             if self._used[key] + count > self._allowed[bucket]:
@@ -34,6 +36,6 @@ class Quota:
             self._used[key] += count
 
     def clear(self) -> None:
-        """Resets the quotas."""
+        """Forgets all uses."""
         with self._lock:
             self._used.clear()

@@ -1,4 +1,6 @@
-"""The routes of uploads: upload sessions (`uploadType=resumable`), and file and metadata in one call (`multipart`)."""
+"""The routes for uploads to YouTube: sessions (`uploadType=resumable`), and file and metadata in one call
+(`multipart`).
+"""
 
 import json
 from typing import Any
@@ -13,12 +15,12 @@ from simulator.youtube.errors import YouTubeError, invalid, missing
 from simulator.youtube.quota import Quota
 
 _TYPES = ("video/", "application/octet-stream")
-#: Google's description has both addresses for the same call (`mediaUpload.protocols`).
+#: Both paths lead to the same method (`mediaUpload.protocols` in the discovery document).
 _ADDRESSES = ("/upload/youtube/v3/videos", "/resumable/upload/youtube/v3/videos")
 
 
 def blueprint(sim: Simulation, quota: Quota) -> Blueprint:
-    """Returns the routes, over the state in `sim`."""
+    """Returns the routes for uploads to YouTube."""
     youtube = Blueprint("youtube_uploads", __name__)
     sessions = uploads.Sessions()
     sim.on_reset.append(sessions.clear)
@@ -46,7 +48,7 @@ def _begin(sessions: uploads.Sessions, quota: Quota) -> Response:
     if request.args.get("uploadType") != "resumable":
         raise _without_file()
     video = videos.check(request.get_json(force=True, silent=True))
-    # Neither header is needed: the pieces tell the size as well.
+    # Both headers are optional: the pieces name the size as well.
     size = request.headers.get("X-Upload-Content-Length")
     _check_type(request.headers.get("X-Upload-Content-Type", "application/octet-stream"))
     if size is not None and (not size.isdigit() or int(size) == 0):
@@ -93,13 +95,13 @@ def _put(sim: Simulation, session: uploads.Session, span: uploads.Span) -> Respo
 
 
 def _related_parts() -> tuple[Any, str, bytes]:
-    """Returns the metadata, the type and the bytes from a multipart/related body. Raises YouTubeError if the body has
-    not these two parts.
+    """Returns the metadata, the file's media type and the file's bytes from a multipart/related body. Raises
+    YouTubeError if the body does not have these two parts.
     """
     delimiter = b"--" + request.mimetype_params.get("boundary", "").encode()
     body = request.get_data()
     first, _, _ = body.partition(b"\n")
-    # Google's client for Python ends its lines with a line feed alone.
+    # Google's Python client ends lines with a line feed only.
     newline = b"\r\n" if first.endswith(b"\r") else b"\n"
     parts = (newline + body).split(newline + delimiter)[1:-1]
     if request.mimetype != "multipart/related" or len(parts) != 2:

@@ -1,4 +1,4 @@
-"""Resumable upload sessions. After the last byte the session gets its video (platforms.md 7).
+"""Resumable upload sessions. The session's video is created after the last byte (docs/platforms.md, section 7).
 
 If the transfer of a piece breaks off, its complete blocks of 256 KiB are kept, as at Google. Files are stored on disk.
 """
@@ -24,7 +24,9 @@ _WEBM = b"\x1a\x45\xdf\xa3"
 
 @dataclass(slots=True)
 class Session:
-    """An upload session. `video_id` is set after the last byte, `size_bytes` as soon as a call names the size."""
+    """An upload session. `size_bytes` is None until a call names the size, `video_id` is None until the last byte has
+    come.
+    """
 
     channel_id: str
     video: dict[str, Any]
@@ -38,13 +40,13 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The range in the `Content-Range` of a call. Without a first byte the call sends no data and only asks for the
-    state.
+    """The parsed header Content-Range: the first byte of the piece, and the byte after its end. `first` is None in a
+    call without data, which only asks how many bytes have been received.
     """
 
     first: int | None
     end: int
-    #: None: not known yet.
+    #: Size of the whole file; None if the header does not name it.
     size_bytes: int | None
 
     @property
@@ -57,8 +59,8 @@ class Span:
 
 
 def span_of(header: str | None, length_bytes: int) -> Span:
-    """Parses `Content-Range`. Without this header the body is the whole file. Raises YouTubeError if the header is
-    invalid.
+    """Parses the header Content-Range. Without it, the body of `length_bytes` is the whole file. Raises YouTubeError
+    if it is invalid.
     """
     if header is None and length_bytes:
         return Span(0, length_bytes, length_bytes)
@@ -80,14 +82,16 @@ class Sessions:
     def begin(
         self, channel_id: str, video: dict[str, Any], size_bytes: int | None, *, notifies: bool = True
     ) -> str:
-        """Begins a session and returns its id."""
+        """Begins a session for a video with this checked metadata, and returns the session's id."""
         upload_id = secrets.token_urlsafe(24)
         file = tempfile.TemporaryFile()  # noqa: SIM115
         self._open[upload_id] = Session(channel_id, video, size_bytes, file, notifies)
         return upload_id
 
     def find(self, upload_id: str, channel_id: str) -> Session:
-        """Returns the channel's session with this id. Raises YouTubeError if YouTube would refuse the call."""
+        """Returns the session with this id. Raises YouTubeError 404 if there is none, 403 if it belongs to another
+        channel.
+        """
         session = self._open.get(upload_id)
         if session is None:
             raise YouTubeError(404, "notFound", "Not Found", "global")
@@ -96,15 +100,15 @@ class Sessions:
         return session
 
     def clear(self) -> None:
-        """Ends all sessions."""
+        """Ends all sessions and closes their files."""
         for session in self._open.values():
             session.file.close()
         self._open.clear()
 
 
 def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
-    """Adds a piece to a session. Raises YouTubeError if it does not begin where the last one ended, is too long, or is
-    not the last one and no multiple of 256 KiB.
+    """Stores a piece of the file, which `read` reads from the request. Raises YouTubeError if the piece does not begin
+    where the last one ended, if it is too long, or if it is neither the last one nor a multiple of 256 KiB.
     """
     first = span.first or 0
     size_bytes = span.end if session.size_bytes is None else session.size_bytes
@@ -117,7 +121,7 @@ def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
     while left > 0:
         try:
             data = read(min(_READ_BYTES, left))
-        except Exception:  # noqa: BLE001 - the caller has gone, in whatever words
+        except Exception:  # noqa: BLE001 - the client has gone; each server raises another error
             data = b""
         if not data:
             break
@@ -127,7 +131,7 @@ def take(session: Session, span: Span, read: Callable[[int], bytes]) -> None:
 
 
 def is_film(session: Session) -> bool:
-    """Whether the uploaded bytes are those of a video file (WebM or MP4) and not of anything else."""
+    """Whether the uploaded file is a video (WebM, MP4 or MOV)."""
     session.file.flush()
     with mmap.mmap(session.file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         if data[:4] == _WEBM:
@@ -140,7 +144,7 @@ def is_film(session: Session) -> bool:
 
 
 def video_id_of(world: World) -> str:
-    """Returns a new id of eleven characters, as YouTube's are."""
+    """Returns a new video id of eleven characters, as YouTube has."""
     letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     number, text = int(world.new_id()), ""
     for _ in range(11):

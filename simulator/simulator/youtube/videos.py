@@ -1,4 +1,6 @@
-"""Videos and channels: the checks of a new video, its processing, and its form in the API (platforms.md 7)."""
+"""Videos and channels on YouTube: the checks of a new video, its state, and its JSON in the API (docs/platforms.md,
+section 7).
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,20 +13,21 @@ from simulator.youtube import description
 from simulator.youtube.errors import invalid
 from simulator.youtube.uploads import Session, is_film, video_id_of
 
-#: developers.google.com/youtube/v3/docs/videos, `snippet.title`, `.description`, `.tags[]` (read 23 November 2026).
+#: Longest title, description and tags: developers.google.com/youtube/v3/docs/videos, `snippet.title`, `.description`,
+#: `.tags[]` (read 23 November 2026).
 TITLE_CHARACTERS = 100
 DESCRIPTION_BYTES = 5_000
 TAGS_CHARACTERS = 500
-#: Fields of `status` that are true or false, and the values of another (discovery document, `VideoStatus`).
+#: Boolean fields of `status`, and the values of `privacyStatus` (discovery document, `VideoStatus`).
 FLAGS = ("selfDeclaredMadeForKids", "containsSyntheticMedia", "embeddable", "publicStatsViewable")
 PRIVACIES = ("public", "unlisted", "private")
-#: "People & Blogs", where none is given: other clients (Postiz, 2026) give none.
+#: The category "People & Blogs", for videos without one: other clients (Postiz, 2026) send none.
 _CATEGORY = "22"
 
 
 @dataclass(slots=True)
 class Video:
-    """A video of a channel in any state. Times are monotonic (Clock.ticks)."""
+    """A video of a channel, in any state. `ready_ticks` is the time of `Clock.ticks` at which its processing ends."""
 
     post: Post
     ready_ticks: float
@@ -34,15 +37,15 @@ class Video:
     platform = "YT"
 
     def status(self, ticks: float) -> str:
-        """Returns the video's `uploadStatus`."""
+        """Returns `uploadStatus`: uploaded, processed, failed or rejected."""
         if self.failure or self.rejection:
             return "failed" if self.failure else "rejected"
         return "processed" if ticks >= self.ready_ticks else "uploaded"
 
 
 def check(video: Any) -> dict[str, Any]:
-    """Checks the metadata with which an upload begins, and returns them. Raises YouTubeError if YouTube would refuse
-    them.
+    """Checks the metadata of a new video and returns their `snippet` and `status`. Raises YouTubeError if YouTube
+    would refuse them.
     """
     if not isinstance(video, dict):
         raise invalid("invalidVideoMetadata", "The request metadata is invalid.")
@@ -76,7 +79,7 @@ def check(video: Any) -> dict[str, Any]:
 
 
 def finish(sim: Simulation, channel: Account, session: Session) -> Video:
-    """Creates the video after the last byte."""
+    """Creates the video of a session whose file is complete."""
     snippet, status = session.video["snippet"], session.video["status"]
     settings = {
         "title": snippet["title"],
@@ -104,13 +107,13 @@ def finish(sim: Simulation, channel: Account, session: Session) -> Video:
 
 
 def reject(sim: Simulation, video: Video) -> None:
-    """Rejects the video after the upload, so that it is no longer visible."""
+    """Marks the video as rejected (a duplicate) and removes its post."""
     video.rejection = "duplicate"
     sim.world.remove_post(video.post.post_id)
 
 
 def shown(sim: Simulation, video: Video, parts: set[str]) -> dict[str, Any]:
-    """Returns a video as the API shows it, with these parts."""
+    """Returns the JSON of a video with the requested parts."""
     post, state = video.post, video.status(sim.clock.ticks())
     status: dict[str, Any] = {
         "uploadStatus": state,
@@ -147,7 +150,7 @@ def shown(sim: Simulation, video: Video, parts: set[str]) -> dict[str, Any]:
 
 
 def upload_row(video: Video) -> dict[str, Any]:
-    """Returns the video as an item of its channel's playlist of uploads."""
+    """Returns the JSON of the video as an item of the channel's playlist of uploads."""
     post = video.post
     snippet = {
         "publishedAt": rfc3339(post.created_at),
@@ -160,7 +163,7 @@ def upload_row(video: Video) -> dict[str, Any]:
 
 
 def channel(sim: Simulation, account: Account) -> dict[str, Any]:
-    """Returns the token's channel as the API shows it, with all parts.
+    """Returns the JSON of a channel, with all parts.
 
     The id of its playlist of uploads is derived from the channel's id.
     """

@@ -1,4 +1,4 @@
-"""A platform's login, used as an app and a browser use it."""
+"""Uses a platform's login as an app and a browser do."""
 
 import base64
 import hashlib
@@ -75,7 +75,7 @@ class Browser:
         return self.ask(grant_type="refresh_token", refresh_token=token)
 
     def me(self, token):
-        """Reads something with the token and returns the status."""
+        """Reads an object of the platform with the token. Returns the HTTP status."""
         path = {
             "LN": "/api.linkedin.com/v2/me", "TT": "/open.tiktokapis.com/v2/user/info/?fields=open_id",
             "TW": "/api.x.com/2/users/me", "YT": "/www.googleapis.com/youtube/v3/channels?part=id&mine=true",

@@ -1,4 +1,5 @@
-"""Clients of the end-to-end tests: HTTP, the operator's command line, the simulator, the stack's processes.
+"""Tools of the end-to-end tests: clients of the API, of the operator's command line and of the simulator, and
+functions that control the stack's processes.
 
-No code of a service or of the chassis is imported here.
+Only `attacks` imports code of a service (the dashboard's list of routes, for example), and nothing imports chassis.
 """

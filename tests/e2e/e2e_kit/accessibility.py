@@ -1,6 +1,6 @@
-"""Runs axe-core on the present page of a browser: rules of WCAG 2.2 A and AA, and axe-core's best practices.
+"""Checks the page that a browser shows with axe-core: the rules of WCAG 2.2 A and AA, and axe-core's best practices.
 
-axe-core is Deque's, under the Mozilla Public License 2.0 (`axe/LICENSE`); only the tests use it.
+axe-core is by Deque, under the Mozilla Public License 2.0 (`axe/LICENSE`). Only the tests use it.
 """
 
 from functools import cache
@@ -15,9 +15,8 @@ axe.run(document, {resultTypes: ['violations'], %s}).then(
   (found) => done(found.violations.map((it) => `${it.id}: ${it.help}: ${it.nodes.map((one) => one.html).join(' ')}`)),
   (error) => done([String(error)]));
 """
-#: What stands out of the window at one side, where `main` cuts it off, so that the page does not become wider. Parts
-#: that scroll by themselves may, and dozens of marks on one letter, which a font may draw beside it and nothing can
-#: break.
+#: Finds elements that extend beyond a side of the window, where `main` cuts them off. Not counted are elements in a
+#: part that scrolls by itself, and dozens of combining marks on one letter, which some fonts draw beside the letter.
 _CUT_OFF = """
 const marks = /\\p{M}{30}/u;
 const scrolls = (it) => ["auto", "scroll", "hidden", "clip"].includes(getComputedStyle(it).overflowX);
@@ -28,11 +27,12 @@ return [...document.querySelectorAll("main *")]
   .filter((it) => standsOut(it) && !inScroller(it.parentElement) && !marks.test(it.textContent))
   .map((it) => it.outerHTML.slice(0, 120)).slice(0, 3)
 """
-#: All rules, with the one that axe-core leaves off: targets of 24 pixels, or with as much space (WCAG 2.2, 2.5.8).
+#: All rules. axe-core leaves one off by default: targets of 24 pixels, or with as much space around them (WCAG 2.2,
+#: 2.5.8).
 _ALL = "rules: {'target-size': {enabled: true}}"
-#: A phone's and a desktop's: each state of a screen is looked at in both.
+#: Widths of a phone's and of a desktop's window: each state of a screen is checked in both.
 WIDTHS = (360, 1280)
-#: Lowest window in which a page is looked at.
+#: The smallest height of the window.
 _HEIGHT = 900
 #: The rules about colours.
 _COLOURS = "runOnly: ['color-contrast', 'link-in-text-block']"
@@ -45,18 +45,19 @@ def _axe() -> str:
 
 
 def cut_off(window: Chromium) -> list[str]:
-    """Returns the beginnings of the elements that the present window shows only in part."""
+    """Returns the HTML, up to 120 characters, of at most three elements that are cut off at the side of the window."""
     found: list[str] = window.run(_CUT_OFF)
     return found
 
 
 def flaws(window: Chromium, *widths: int) -> list[str]:
-    """Returns what is wrong with the present page in a window of each of these widths, by default a phone's and a
-    desktop's: rules broken in the light scheme, rules about colours broken in the dark one (only colours change there),
-    a page that is wider than its window, and content that is cut off at its edge.
+    """Returns the faults of the current page in windows of these widths, by default a phone's and a desktop's: broken
+    rules in the light scheme, broken rules about colours in the dark one, a page wider than its window, and elements
+    that are cut off.
 
-    The window is made as high as the page. Otherwise what sticks to its edge, such as the composer's buttons on a
-    phone, would cover something that a person can scroll to. Afterwards the window is as it was before.
+    The window is made as high as the page. Otherwise elements that stick to the edge of the window, such as the
+    composer's buttons on a phone, would cover others to which a person can scroll. Afterwards the window is as it was
+    before.
     """
     found, before = [], window.screen
     for width in widths or WIDTHS:
@@ -74,7 +75,7 @@ def flaws(window: Chromium, *widths: int) -> list[str]:
 
 
 def _broken(window: Chromium, rules: str = _ALL) -> list[str]:
-    """Returns each rule that the page breaks as it is now, with the elements that break it."""
+    """Returns each rule that the page now breaks, with the elements that break it."""
     if not window.run("return 'axe' in window"):
         window.run(_axe())
     found: list[str] = window.run_async(_RUN % rules)

@@ -1,4 +1,4 @@
-"""A client of the REST API with one token, and functions that check an error response."""
+"""A client of the REST API with one token, and functions that check error responses."""
 
 import datetime as dt
 from typing import Any
@@ -14,8 +14,8 @@ Json = dict[str, Any]
 
 
 class Api:
-    """A client with one token. Paths are relative to the base path, `/auth/…` to the root. Connections are kept open
-    until `close`.
+    """A client of the REST API with one token. Paths begin after `/api/v1`; a path `/auth/…` is relative to the root.
+    Connections stay open until `close`.
     """
 
     def __init__(self, base_url: str, token: str | None = None, pool_size: int = 10) -> None:
@@ -23,11 +23,13 @@ class Api:
         self.token = token
         secrecy.note(token)
         self.session = requests.Session()
-        self.session.trust_env = False  # otherwise each call looks for a proxy and for a .netrc
+        self.session.trust_env = False  # otherwise each call looks for a proxy and a .netrc file
         self.session.mount("http://", requests.adapters.HTTPAdapter(pool_maxsize=pool_size))
 
     def call(self, method: str, path: str, *, key: str | None = None, **options: Any) -> requests.Response:
-        """Sends a request. `key` is the Idempotency-Key; other options are those of `requests`."""
+        """Sends a request and returns the response. `key` is the Idempotency-Key; the other options are those of
+        `requests`.
+        """
         headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         if key is not None:
             headers["Idempotency-Key"] = key
@@ -69,7 +71,9 @@ def body_of(answer: requests.Response, status: int) -> Json:
 
 
 def refused(answer: requests.Response, status: int, code: str, **extras: Any) -> Json:
-    """Asserts that a response is the documented error with these extra fields, and returns its body."""
+    """Asserts that a response is an error of the API with this status, this code and these further fields. Returns its
+    body.
+    """
     assert (answer.status_code, error_code(answer)) == (status, code), told(answer)
     body: Json = answer.json()
     assert isinstance(body["error"], str), body
@@ -80,7 +84,7 @@ def refused(answer: requests.Response, status: int, code: str, **extras: Any) ->
 
 
 def error_code(answer: requests.Response) -> str | None:
-    """Returns the code of the documented error, or None for any other response."""
+    """Returns the code of an error of the API, or None for any other response."""
     try:
         body = answer.json()
     except ValueError:
@@ -94,7 +98,7 @@ def told(answer: requests.Response) -> str:
 
 
 def stamp(at: dt.datetime) -> str:
-    """Formats a time as the API does: milliseconds only if they are not zero."""
+    """Formats a time as the API does: in UTC, with milliseconds only if they are not zero."""
     at = at.astimezone(dt.UTC)
     return at.isoformat(timespec="milliseconds" if at.microsecond >= 1_000 else "seconds").replace(
         "+00:00", "Z"
@@ -108,8 +112,8 @@ def instant(text: str) -> dt.datetime:
 
 
 def inputs_of(operation: Json, schemas: Json) -> list[str]:
-    """Returns the names of the query parameters and of the fields of each JSON body of an operation in the OpenAPI
-    document.
+    """Returns the names of an operation's query parameters, and of the fields of its JSON bodies. `operation` and
+    `schemas` are parts of the OpenAPI document.
     """
     content = operation.get("requestBody", {}).get("content", {})
     body = content.get("application/json", {}).get("schema", {})

@@ -1,6 +1,6 @@
-"""A headless Chromium, controlled by the calls of WebDriver (W3C) that these tests need.
+"""A headless Chromium, controlled by the WebDriver calls (W3C) that these tests need.
 
-It can reach only the addresses of this machine.
+It can reach only addresses of this machine.
 """
 
 import base64
@@ -48,26 +48,29 @@ document.body.append(form);
 window.isLeft = false;
 form.submit();
 """
-#: Scrolls so that what lies between two elements is in the middle of the window.
+#: Scrolls so that the middle between two elements is in the middle of the window.
 _CENTER = """
 const [one, other] = %s.map((it) => document.querySelector(it).getBoundingClientRect());
 scrollBy({top: (one.top + one.bottom + other.top + other.bottom) / 4 - innerHeight / 2, behavior: "instant"});
 """
-#: WebDriver's code of the left arrow, which leads to the part of a date before this one.
+#: WebDriver's code of the left arrow, which moves to the previous part of a date field.
 _LEFT = "\ue012"
-#: The key of an element's id in WebDriver.
+#: The key under which WebDriver gives the id of an element.
 _ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 _STARTED = "was started successfully on port "
 _TIMEOUT_SECONDS = 60.0
-#: A narrower window is a phone's: it is touched, and nothing hovers over it.
+#: A narrower window behaves like a phone's: it has touch input, and no pointer that can hover.
 _PHONES_WIDTH = 600
 
 
 class Chromium:
-    """A browser with one window. After a call that it has not answered, each further call fails at once."""
+    """A browser with one window. `css` in its methods is a CSS selector. If one call gets no answer, all later ones
+    fail at once.
+    """
 
     def __init__(self, driver_url: str, options: dict[str, Any]) -> None:
-        #: Not requests: a test makes hundreds of calls, and requests takes more than twice the CPU for each.
+        #: Not the library requests: a test makes hundreds of calls, each of which would take more than twice the CPU
+        #: time.
         self._http = urllib3.PoolManager(maxsize=1, retries=False)
         self._is_lost = False
         #: Width, height and scheme as `emulate_phone` takes them.
@@ -86,16 +89,16 @@ class Chromium:
         self._arrive(css)
 
     def send(self, path: str, **fields: str) -> None:
-        """Sends a form that the present page does not show, as if the page had sent it, and waits until the answer is
+        """Sends a form that the current page does not have, with the page's form token, and waits until the answer is
         loaded.
         """
         self.run(_SEND % json.dumps([path, fields]))
         self._arrive(path)
 
     def click(self, css: str) -> None:
-        """Clicks on an element that changes the present page.
+        """Clicks on an element that does not lead to another page.
 
-        If the page replaces the element just before the click, the click goes to the new one.
+        If the page replaces the element just before the click, clicks on the new one.
         """
         attempts = 3
         while True:
@@ -109,40 +112,40 @@ class Chromium:
 
     def click_and_hold(self, css: str) -> bool:
         """Clicks on an element whose script calls the server, and holds that call back until `go_on`. Returns whether
-        the element shows within 100 ms that the call is under way.
+        the element shows within 100 ms, by its cursor, that it is waiting.
         """
         return bool(self.run_async(_CLICK_AND_HOLD % json.dumps(css)))
 
     def go_on(self) -> None:
-        """Sends the call that `click_and_hold` has held back."""
+        """Sends the call that `click_and_hold` holds back."""
         self.run("window.goOn()")
 
     def type(self, css: str, text: str) -> None:
-        """Types text after what a field already holds; for a file field the text is a path."""
+        """Types text at the end of a field's content. For a file field the text is the path of a file."""
         self._ask("POST", f"/element/{self._find(css)}/value", text=text)
 
     def paste(self, css: str, text: str) -> None:
-        """Inserts text into a field at once, as pasting does. Typing takes some milliseconds for each character."""
+        """Inserts text into a field at once, as pasting does. Typing would take milliseconds for each character."""
         self.run(f"document.querySelector({json.dumps(css)}).focus()")
         self._ask("POST", "/goog/cdp/execute", cmd="Input.insertText", params={"text": text})
 
     def press_keys(self, keys: str) -> None:
-        """Presses keys in the element that has the focus. Keys without a character are given by WebDriver's codes."""
+        """Presses keys in the element that has the focus. Keys such as arrows are given by WebDriver's codes."""
         steps = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
         self._ask("POST", "/actions", actions=[{"type": "key", "id": "keyboard", "actions": steps}])
 
     def fill_time(self, css: str, when: dt.datetime) -> None:
-        """Types a date or a time of day into its field, digit by digit, as an American browser asks for it."""
+        """Types a date or a time of day into its field, digit by digit, in the American order."""
         self.click(css)
         is_date = self.run(f"return document.querySelector({json.dumps(css)}).type === 'date'")
         self.press_keys(3 * _LEFT + f"{when:{'%m%d%Y' if is_date else '%I%M%p'}}")
 
     def drag(self, css: str, onto: str) -> None:
-        """Drags an element onto another with the mouse. Both have to fit the window."""
+        """Drags an element onto another with the mouse. Both must fit into the window at the same time."""
         self.run(_CENTER % json.dumps([css, onto]))
         way = [
             {"origin": {_ELEMENT: self._find(css)}, "x": 0, "y": 0},
-            {"origin": "pointer", "x": 6, "y": 6},  # from a few pixels on, the browser takes it as dragging
+            {"origin": "pointer", "x": 6, "y": 6},  # a movement of a few pixels begins dragging
             {"origin": {_ELEMENT: self._find(onto)}, "x": 0, "y": 0},
             {"origin": "pointer", "x": 2, "y": 2},
         ]
@@ -160,20 +163,20 @@ class Chromium:
         return bool(self._ask("POST", "/elements", using="css selector", value=css))
 
     def cookies(self) -> dict[str, str]:
-        """Returns the cookies of the present page, also those that scripts cannot read."""
+        """Returns the cookies of the current page, those that scripts cannot read included."""
         return {it["name"]: it["value"] for it in self._ask("GET", "/cookie")}
 
     def keep_cookie(self, name: str, value: str) -> None:
-        """Gives the present page's host a cookie that scripts cannot read."""
+        """Sets a cookie for the host of the current page, which scripts cannot read."""
         cookie = {"name": name, "value": value, "httpOnly": True, "sameSite": "Lax"}
         self._ask("POST", "/cookie", cookie=cookie)
 
     def forget(self) -> None:
-        """Deletes the cookies of the present page's host."""
+        """Deletes the cookies of the current page's host."""
         self._ask("DELETE", "/cookie")
 
     def text(self, css: str = "body") -> str:
-        """Returns the visible text of an element, without empty lines.
+        """Returns the visible text of an element, without empty lines. Fails the test if there is no such element.
 
         A script reads it, because WebDriver's own call takes twenty times as long and tests poll for texts.
         """
@@ -196,16 +199,16 @@ class Chromium:
         return self._ask("POST", "/execute/sync", script=script, args=[])
 
     def run_async(self, script: str) -> Any:
-        """Runs a script, waits until it calls its last argument with a result, and returns the result."""
+        """Runs a script, waits until it calls its last argument with a result, and returns that result."""
         return self._ask("POST", "/execute/async", script=script, args=[])
 
     def emulate_phone(self, width: int, height: int, scheme: str) -> None:
-        """Gives the window this size and a light or dark scheme. A width of 0 ends that."""
+        """Sets the size of the window and the light or dark scheme, until the call `emulate_phone(0, 0, "")`."""
         self.resize(width, height)
         self.emulate_scheme(scheme)
 
     def emulate_scheme(self, scheme: str) -> None:
-        """Shows pages in the light or dark scheme. An empty text ends that."""
+        """Shows pages in the light or dark scheme; with an empty text, in the browser's own."""
         self.screen = (*self.screen[:2], scheme)
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         self._ask(
@@ -213,7 +216,9 @@ class Chromium:
         )
 
     def resize(self, width: int, height: int) -> None:
-        """Gives the window this size; a narrow window also behaves like a phone's. A width of 0 ends that."""
+        """Sets the size of the window. A window below 600 pixels also behaves like a phone's. A width of 0 restores
+        the usual size.
+        """
         self.screen = (width, height, self.screen[2])
         metrics = {
             "width": width,
@@ -221,35 +226,35 @@ class Chromium:
             "deviceScaleFactor": 2,
             "mobile": width < _PHONES_WIDTH,
         }
-        # A width of 0 in `setDeviceMetricsOverride` would come into force at the next page.
+        # With `set` a width of 0 would take effect only on the next page.
         command, params = ("set", metrics) if width else ("clear", {})
         self._ask("POST", "/goog/cdp/execute", cmd=f"Emulation.{command}DeviceMetricsOverride", params=params)
 
     def permit_scripts(self, permitted: bool) -> None:
-        """Switches the scripts of pages off or on again. `run` works without them too."""
+        """Switches the scripts of pages on or off. `run` works in either case."""
         self._ask(
             "POST", "/goog/cdp/execute", cmd="Emulation.setScriptExecutionDisabled", params={"value": not permitted}
         )  # fmt: skip
 
     def set_text_size(self, pixels: int) -> None:
-        """Sets the size of text that pages do not size themselves, as in the browser's settings. Usual are 16."""
+        """Sets the size of text for which a page sets no size, as in the browser's settings. The usual size is 16
+        pixels.
+        """
         sizes = {"standard": pixels, "fixed": pixels * 13 // 16}
         self._ask("POST", "/goog/cdp/execute", cmd="Page.setFontSizes", params={"fontSizes": sizes})
 
     def keep_picture(self, path: Path) -> None:
-        """Saves a screenshot as PNG."""
+        """Saves a screenshot of the window as a PNG file."""
         path.write_bytes(base64.b64decode(self._ask("GET", "/screenshot")))
 
     def logged(self) -> list[str]:
-        """Returns the lines of the browser's console since the last call, including refusals of the content security
-        policy.
+        """Returns the lines in the browser's console since the last call of this method. They include violations of
+        the content security policy.
         """
         return [it["message"] for it in self._ask("POST", "/se/log", type="browser")]
 
     def reset(self) -> None:
-        """Replaces the tab by a new one and deletes everything that the browser has stored, so that it is like a new
-        profile.
-        """
+        """Replaces the tab by a new one and deletes all data that the browser has stored, so that it is like new."""
         self.screen = (0, 0, "")
         new: str = self._ask("POST", "/window/new", type="tab")["handle"]
         self._ask("DELETE", "/window")
@@ -286,7 +291,7 @@ class Chromium:
 
 @contextmanager
 def chromium(browser: Programs, home: Path) -> Iterator[Chromium]:
-    """Starts a browser with a new profile in `home`. Ends the browser and its driver afterwards."""
+    """Runs a browser with a new profile in `home` during the block."""
     log = home / "driver.log"
     with log.open("w") as output, subprocess.Popen(
         [browser.driver, "--port=0"], stdout=output, stderr=subprocess.STDOUT, env=_environment(home)
@@ -306,14 +311,14 @@ def chromium(browser: Programs, home: Path) -> Iterator[Chromium]:
             try:
                 yield window
             finally:
-                with suppress(AssertionError, urllib3.exceptions.HTTPError):  # of a browser that crashed
+                with suppress(AssertionError, urllib3.exceptions.HTTPError):  # the browser may have crashed
                     window.close()
         finally:
             driver.terminate()
 
 
 class Browser:
-    """A browser that many tests use, one after the other. It is started anew after a crash."""
+    """A browser that many tests use, one after the other. After a crash it is started again."""
 
     def __init__(self, programs: Programs, homes: Iterator[Path]) -> None:
         self._programs = programs
@@ -322,7 +327,7 @@ class Browser:
         self._window: Chromium | None = None
 
     def window(self) -> Chromium:
-        """Returns a window without cookies or anything else that earlier tests left."""
+        """Returns the browser's window, without cookies or other data of earlier tests."""
         if self._window is not None:
             try:
                 self._window.reset()
@@ -338,8 +343,8 @@ class Browser:
 
 
 def _environment(home: Path) -> dict[str, str]:
-    """Returns a minimal environment, without the variables of the user who runs the tests.
+    """Returns the environment variables of the browser: few, without those of the user who runs the tests.
 
-    The browser is in UTC, because an account without a time zone takes that of its browser.
+    The time zone is UTC, because an account without a time zone gets that of its browser.
     """
     return {"HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}

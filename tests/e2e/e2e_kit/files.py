@@ -1,4 +1,4 @@
-"""Valid files of any size, and functions that upload them as a client does; large files are never held in memory."""
+"""Valid files of any size, and functions that upload them. Large files are never held in memory as a whole."""
 
 import os
 import struct
@@ -16,7 +16,7 @@ MB = 2**20
 #: Spec "Limits".
 ELITE_FILE_BYTES = 250 * MB
 _BOUNDARY = "e2e-boundary-5f0c7"
-#: The same bytes again and again: nobody looks at them, and making them takes no time.
+#: Repeated as filler: only the number of bytes matters, and random bytes take time to make.
 _BLOCK = os.urandom(MB)
 _UPLOAD_SECONDS = 120.0
 _FRAMES, _FRAME_BYTES = 150, 32 * 1024
@@ -24,7 +24,7 @@ _FRAMES, _FRAME_BYTES = 150, 32 * 1024
 
 @cache
 def sample(simulator_url: str, address: str) -> bytes:
-    """Returns a photo or video of the simulator's sample host, as publishing would fetch it."""
+    """Returns a photo or video of the simulator, given its URL on the sample host."""
     parts = urlsplit(address)
     answer = requests.get(simulator_url + parts.path, headers={"Host": parts.netloc}, timeout=30)
     answer.raise_for_status()
@@ -32,10 +32,10 @@ def sample(simulator_url: str, address: str) -> bytes:
 
 
 def film(video: bytes, size_bytes: int) -> Iterator[bytes]:
-    """Yields an MP4 of exactly this size that plays for five seconds: the first frame of a short video, enlarged with
-    filler.
+    """Yields an MP4 of exactly this size, which plays for five seconds. It shows the first frame of `video`; filler
+    makes it as large as requested.
 
-    From 5 MB on it has 30 frames a second. The stored file is some kilobytes smaller, because media drops the padding.
+    From 5 MB on it has 30 frames a second. The service media stores some kilobytes less, because it drops the padding.
     """
     frame = _first_frame(video)
     count = min(max(size_bytes // _FRAME_BYTES, 1), _FRAMES)
@@ -85,7 +85,7 @@ def _box(kind: bytes, *contents: bytes) -> bytes:
 
 
 def _copied(video: bytes, kind: bytes) -> bytes:
-    """Returns the first MP4 box of this kind."""
+    """Returns the first box of this kind in an MP4."""
     at = video.index(kind) - 4
     return video[at : at + int.from_bytes(video[at : at + 4], "big")]
 
@@ -101,7 +101,9 @@ def uploaded(api: Api, data: bytes, filename: str = "cake.jpg", mime_type: str =
 
 
 def put_in_parts(api: Api, data: bytes) -> tuple[str, Json]:
-    """Puts an MP4 into storage in parts. Returns the path and the body of the request that completes the upload."""
+    """Uploads an MP4 in parts, directly into the storage. Returns the path and the body of the request that completes
+    the upload.
+    """
     begun = api.post(
         "/media/uploads", {"filename": "a.mp4", "mime_type": "video/mp4", "size_bytes": len(data)}
     )
@@ -131,7 +133,7 @@ def stream(
     filename: str = "film.mp4",
     mime_type: str = "video/mp4",
 ) -> urllib3.BaseHTTPResponse:
-    """Uploads a large file block by block. Without `size_bytes`, sends it with chunked transfer encoding."""
+    """Uploads a large file through the API, block by block. Without `size_bytes`, uses chunked transfer encoding."""
     head, tail = head_of_upload(filename, mime_type), f"\r\n--{_BOUNDARY}--\r\n".encode()
     headers = headers_of_upload(api)
     if size_bytes is not None:

@@ -1,5 +1,5 @@
-"""Links a page as a person does: the request of the app, the platform's login, and the product's own pages before and
-after it.
+"""Links a page as a person does: through the app's request, the platform's login, and our own pages before and after
+it.
 """
 
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ NAMES = {code: platform.name for code, platform in PLATFORMS.items()}
 
 
 class Page(HTMLParser):
-    """A web page that the browser got: its text, its tags and the outcome that it reports."""
+    """A web page that the browser got: its text, its tags, and the outcome in its attribute `data-outcome`."""
 
     def __init__(self, answer: requests.Response) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Page(HTMLParser):
 
 @dataclass
 class Linking:
-    """A link session of one person, in a browser of their own."""
+    """A link session of one person, who uses a browser."""
 
     api: Api
     simulator: Simulator
@@ -56,30 +56,32 @@ class Linking:
         return f"/pages/connect/{self.begun['session_id']}"
 
     def login_url(self) -> str:
-        """Opens our first page and returns the URL of the platform's login from its button."""
+        """Opens our first page, and returns the URL of the platform's login from the page's button."""
         page = Page(self.browser.get(self.begun["authorize_url"], timeout=30))
         assert page.outcome == "start", page.text
         [url] = page.links
         return str(url)
 
     def way_back(self) -> str:
-        """Logs in at the platform. Returns the URL to which it redirects the browser, which is not opened yet."""
+        """Logs in at the platform. Returns the URL to which the platform redirects the browser, without opening it."""
         query = {"sim_person": self.person["person_id"]}
         sent = self.browser.get(self.login_url(), params=query, allow_redirects=False, timeout=30)
         return str(sent.headers["Location"])
 
     def come_back(self, **more: str) -> Page:
-        """Logs in at the platform, which consents at once, and returns the page that the browser gets after it."""
+        """Logs in at the platform, which asks for no consent, and returns our page after the login. `more` is added to
+        the login's query (`sim_deny`).
+        """
         query = {"sim_person": self.person["person_id"], **more}
         return Page(self.browser.get(self.login_url(), params=query, timeout=60))
 
     def press(self, page: Page, decision: str) -> Page:
-        """Presses a button of our consent page: `give` or `cancel`."""
+        """Presses the button `give` or `cancel` on our consent page. Returns the next page."""
         assert page.outcome == "confirm", page.text
         return Page(self.browser.post(page.url, data=page.fields | {"decision": decision}, timeout=30))
 
     def open(self, **more: str) -> Page:
-        """Goes through the login and presses `give` on our consent page. Returns the page after that."""
+        """Logs in at the platform, and presses `give` if our consent page comes. Returns the next page."""
         page = self.come_back(**more)
         return self.press(page, "give") if page.outcome == "confirm" else page
 
@@ -99,14 +101,14 @@ def begin(
 ) -> Linking:
     person = person or simulator.person(platform, **more)
     body = {"platform": NAMES[platform], "brand_id": account.brand_id}
-    if platform == "LN":  # by the app that finds company pages as well
+    if platform == "LN":  # with the app that lists company pages too
         body["account_type"] = "organization"
     begun = account.api.post("/pages/connect", body)
     return Linking(account.api, simulator, account.brand_id, platform, person, begun)
 
 
 def linked(account: Account, simulator: Simulator, platform: str, **more: Any) -> tuple[Json, Linking]:
-    """Links the last page that a new person has at the platform. Returns the page and the link session."""
+    """Links one page: the last one that a new person has at the platform. Returns the page and the link session."""
     linking = begin(account, simulator, platform, **more)
     assert linking.open().outcome == "choose"
     accounts = linking.session()["accounts"]

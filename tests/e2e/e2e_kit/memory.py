@@ -1,4 +1,4 @@
-"""Measures how much a process of the stack grows during a block."""
+"""Measures the memory of processes of the stack."""
 
 import threading
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _INTERVAL_SECONDS = 0.02
 
 
 class Growth:
-    """The largest growth of a process since the beginning of the block, in bytes."""
+    """The largest growth so far since the beginning of the block, in bytes."""
 
     def __init__(self) -> None:
         self.bytes = 0
@@ -20,7 +20,7 @@ class Growth:
 
 @contextmanager
 def growth_of(stack: Stack, name: str) -> Iterator[Growth]:
-    """Measures the resident memory of a process and its children during the block."""
+    """Measures during the block how much the resident memory of a process and its children grows."""
     begin, growth, end = resident_bytes(stack, name), Growth(), threading.Event()
 
     def watch() -> None:

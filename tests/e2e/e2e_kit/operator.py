@@ -17,7 +17,7 @@ from e2e_kit.stack import Stack
 
 
 class Refused(AssertionError):
-    """Raised when a command fails; `error` is the API's error, or empty."""
+    """Raised when a command of the operator fails. `error` is the error of the API, or an empty dict."""
 
     def __init__(self, arguments: Sequence[str], code: int, output: str) -> None:
         super().__init__(f"ctl {' '.join(arguments)} ended with {code}: {output}")
@@ -29,18 +29,18 @@ class Refused(AssertionError):
 
 
 class Operator:
-    """Runs `ctl --json …`, one command at a time. Thread-safe."""
+    """Runs commands of the operator (`ctl --json …`), one at a time. Thread-safe."""
 
     def __init__(self, stack: Stack) -> None:
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "local.stack.ctl_loop"],  # -P: no folder hides a package
+            [sys.executable, "-P", "-m", "local.stack.ctl_loop"],  # -P: the current folder is not searched for packages
             env=os.environ | stack.env | {"CLOCK_SHIFT_ALLOWED": "true"},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
     def __call__(self, *arguments: str) -> Any:
-        """Runs a command and returns its decoded output. Raises Refused if the command fails."""
+        """Runs a command and returns its output, parsed as JSON. Raises Refused if the command fails."""
         with self._lock:
             assert self._process.stdin is not None
             assert self._process.stdout is not None
@@ -60,7 +60,7 @@ class Operator:
 
 @dataclass
 class Account:
-    """A user with a brand, a token with all scopes, and some pages."""
+    """A user with a brand, a token (by default with all scopes) and some pages."""
 
     user_id: str
     email: str
@@ -68,7 +68,7 @@ class Account:
     brand_id: str
     token_id: str
     api: Api
-    #: The last linked page of each platform, as `page link` prints it.
+    #: Platform → its last linked page, as the command `page link` prints it.
     pages: dict[str, Json] = field(default_factory=dict)
 
     def page_id(self, platform: str = "FB") -> str:
@@ -77,7 +77,7 @@ class Account:
 
 
 class Accounts:
-    """Creates accounts, brands, pages and tokens. At the end it closes every API client that it made."""
+    """Creates accounts, brands, pages and tokens. `close` closes the API clients that it has made."""
 
     def __init__(self, operator: Operator, base_url: str) -> None:
         self.operator = operator
@@ -118,7 +118,7 @@ class Accounts:
         return self.operator("brand", "create", "--user", user_id, "--name", name, *zone, *options)
 
     def page(self, brand_id: str, platform: str = "FB", name: str = "") -> Any:
-        """Links a page; the simulator makes up a name if none is given."""
+        """Links a page of the simulator. Without `name`, the simulator makes up a name."""
         named = ("--name", name) if name else ()
         return self.operator("page", "link", "--brand", brand_id, "--platform", platform, *named)
 
@@ -127,7 +127,7 @@ class Accounts:
         return self.operator("token", "create", "--user", user_id, "--scopes", scopes, *options)
 
     def sign_in(self, account: Account, password: str = "the owner's own") -> Json:
-        """Sets a password with the operator's reset link, which ends all sessions, and signs in with it. Returns
+        """Sets a password with an operator's reset link, which ends all sessions, and signs in with it. Returns
         {session, session_token}.
         """
         link = self.operator("user", "reset-link", account.email)["link"]
@@ -137,11 +137,13 @@ class Accounts:
         return self.log_in(account, password)
 
     def log_in(self, account: Account, password: str) -> Json:
-        """Signs in with the password that the account has. Returns {session, session_token}."""
+        """Signs in with the account's present password. Returns {session, session_token}."""
         return self.client(None).post("/auth/login", {"email": account.email, "password": password})
 
     def enter(self, brand_id: str, role: str = "full", guest: Account | None = None) -> Json:
-        """Makes a guest a collaborator of a brand, signs the guest in, and opens a brand session."""
+        """Makes `guest`, by default a new user, a collaborator of the brand. Signs the guest in and returns a brand
+        session.
+        """
         guest = guest or self.new(pages=())
         self.operator("collaborator", "add", "--brand", brand_id, "--user", guest.user_id, "--role", role)
         own = self.client(self.sign_in(guest)["session_token"])
@@ -159,7 +161,7 @@ class Accounts:
 
 
 class Clock:
-    """Moves the clock of all services and of the simulator."""
+    """The clock of all services and of the simulator."""
 
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
@@ -168,7 +170,7 @@ class Clock:
         return dt.datetime.fromisoformat(self._operator("clock", "show")["now"])
 
     def shift(self, **forward: float) -> dt.datetime:
-        """Moves the clock forward by a `timedelta` with these arguments. Returns the new time."""
+        """Moves the clock forward; the arguments are those of `timedelta`. Returns the new time."""
         seconds = dt.timedelta(**forward).total_seconds()
         return dt.datetime.fromisoformat(self._operator("clock", "shift", str(seconds))["now"])
 

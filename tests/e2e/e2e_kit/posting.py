@@ -1,4 +1,4 @@
-"""Schedules a post and waits for its outcome, or publishes one for visitors to comment on."""
+"""Schedules posts and waits for their outcome, and publishes posts on which visitors comment."""
 
 import datetime as dt
 
@@ -7,7 +7,7 @@ from e2e_kit.operator import Account
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
-#: Longest time from due to published, on a machine that is busy with other tests.
+#: Longest time from the moment when a post is due until it is published, on a machine that is busy with other tests.
 PUBLISH_SECONDS = 30.0
 
 
@@ -20,7 +20,7 @@ def tomorrow(**later: float) -> str:
 
 
 def schedule(account: Account, platform: str = "FB", **content: object) -> Json:
-    """Schedules a post for tomorrow, unless `scheduled_at` is given."""
+    """Schedules a post on the account's page of this platform, by default for tomorrow. Returns the post."""
     body = {"page_id": account.page_id(platform), "scheduled_at": tomorrow(), **content}
     post: Json = account.api.post("/posts/schedule", body)["scheduled_post"]
     return post
@@ -34,7 +34,7 @@ def shown(api: Api, post_id: str) -> Json:
 def await_post(
     api: Api, post_id: str, seconds: float = PUBLISH_SECONDS, *, pause_seconds: float = 0.25, **fields: object
 ) -> Json:
-    """Waits until the post has these fields, and returns it."""
+    """Waits until the post has these values in its fields, and returns it."""
 
     def look() -> Json | None:
         post = shown(api, post_id)
@@ -49,7 +49,7 @@ def await_post(
 class Conversation:
     """A published post with a visitor's comment, on the given page or on the account's Facebook page.
 
-    Replies to the comment cause an event at once.
+    A reply to the comment causes an event at once (`comment.replied`).
     """
 
     def __init__(self, account: Account, simulator: Simulator, page: Json | None = None) -> None:

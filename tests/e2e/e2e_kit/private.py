@@ -1,4 +1,4 @@
-"""Stacks besides the shared one: for a test file that needs other settings, or for a whole test process."""
+"""Starts further stacks: one for a test file that needs other settings, or one for each test process."""
 
 import fcntl
 import os
@@ -13,7 +13,8 @@ from local.stack.stack import Stack as LocalStack
 
 @contextmanager
 def private_stack(run: Path, set_: Mapping[str, str] | None = None, **options: bool) -> Iterator[Stack]:
-    """Starts a stack with its own servers, and removes it afterwards.
+    """Runs a stack with its own servers during the block, and removes it afterwards. Then checks that its logs contain
+    no secret.
 
     `set_` holds environment variables for all its processes; `options` are options of `./dev up`.
     """
@@ -40,10 +41,10 @@ def private_stack(run: Path, set_: Mapping[str, str] | None = None, **options: b
 
 @contextmanager
 def own_stack(run: Path) -> Iterator[Stack]:
-    """Starts a stack like the shared one, and stops it afterwards. Its logs stay."""
+    """Runs a stack like the shared one during the block. Its logs are kept."""
     slow = "TEST_SLOW" in os.environ
     local = LocalStack(run, durable=False, usual_ports=False, slow=slow, payments=True)
-    with (run.parent / "starting").open("w") as turn:  # two starts at once might choose the same ports
+    with (run.parent / "starting").open("w") as turn:  # otherwise two stacks may choose the same ports
         fcntl.flock(turn, fcntl.LOCK_EX)
         local.up(lambda _: None, owner_pid=os.getpid())
     try:

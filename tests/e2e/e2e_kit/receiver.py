@@ -1,4 +1,4 @@
-"""A webhook receiver on the loopback, which records its requests and sends the responses that a test sets."""
+"""A webhook receiver on the loopback. It records its requests and sends the responses that a test sets."""
 
 import datetime as dt
 import threading
@@ -19,7 +19,7 @@ ARRIVAL_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Arrival:
-    """One request that the receiver got."""
+    """A request that the receiver got."""
 
     method: str
     path: str
@@ -32,7 +32,7 @@ class Arrival:
         return self.headers[webhooks.SIGNATURE_HEADER.lower()]
 
     def verified(self, secret: str) -> webhooks.WebhookEvent:
-        """Verifies both signatures of the delivery and returns its event. Raises WebhookError if one is wrong."""
+        """Verifies both signatures of the delivery, and returns its event. Raises WebhookError if one is wrong."""
         webhooks.verify(self.body, self.headers.get(webhooks.SIGNATURE_HEADER.lower()), secret)
         return webhooks.read_delivery(self.body, self.headers, secret, now=self.at.timestamp())
 
@@ -46,10 +46,10 @@ class Answer:
 
 
 class Receiver:
-    """A running webhook receiver. Each test uses a path of its own. Use it in a `with` statement, or close it."""
+    """A running webhook receiver. Each test should use its own path. Use it in a `with` statement, or close it."""
 
     def __init__(self, otherwise: Callable[[Arrival], Answer] = lambda _: Answer()) -> None:
-        """`otherwise` makes the response for paths for which `answers` has set none."""
+        """Starts the receiver. `otherwise` returns the response for paths without a set response, by default 204."""
         self._otherwise = otherwise
         self._lock = threading.Lock()
         self._arrivals: dict[str, list[Arrival]] = defaultdict(list)
@@ -75,19 +75,19 @@ class Receiver:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def answers(self, path: str, answer: Answer | Callable[[Arrival], Answer]) -> None:
-        """Sets the response that this path gives from now on."""
+        """Sets the response to requests to this path from now on."""
         with self._lock:
             self._answers[path] = answer if callable(answer) else lambda _: answer
 
     def arrivals(self, path: str | None = None) -> list[Arrival]:
-        """Returns the requests to a path, or all of them, in the order of their arrival."""
+        """Returns the requests to this path, or to all paths, oldest first."""
         with self._lock:
             if path is not None:
                 return list(self._arrivals[path])
             return sorted((one for found in self._arrivals.values() for one in found), key=lambda one: one.at)
 
     def await_arrivals(self, path: str, count: int, seconds: float = ARRIVAL_SECONDS) -> list[Arrival]:
-        """Waits until at least `count` requests came to a path, and returns all of them."""
+        """Waits until at least `count` requests to this path have come, and returns all of them."""
         try:
             return until(lambda: found if len(found := self.arrivals(path)) >= count else None, seconds)
         except AssertionError:
@@ -114,7 +114,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _take(self) -> None:
         size = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(size)
-        if len(body) < size:  # its sender died before the end of the body
+        if len(body) < size:  # the sender ended before the end of the body
             self.close_connection = True
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -133,7 +133,9 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def subscribe(account: Account, url: str, *events: str, status: int = 201, **more: Any) -> Json:
-    """Creates a subscription, by default to events of replies."""
+    """Creates a subscription with this URL, by default for the event `comment.replied`. Returns the body of the
+    answer.
+    """
     body = {"name": "e2e", "url": url, "events": list(events or ("comment.replied",)), **more}
     made: Json = account.api.post("/webhooks", body, status)
     return made
@@ -148,7 +150,7 @@ def deliveries(account: Account, webhook_id: str, **query: Any) -> list[Json]:
 def await_delivery(
     account: Account, webhook_id: str, seconds: float = ARRIVAL_SECONDS, **fields: Any
 ) -> Json:
-    """Waits until the newest delivery has these fields, and returns it."""
+    """Waits until the subscription's newest delivery has these values in its fields, and returns it."""
 
     def look() -> Json | None:
         [newest] = deliveries(account, webhook_id, limit=1) or [{}]

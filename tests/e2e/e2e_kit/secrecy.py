@@ -1,7 +1,8 @@
-"""Collects every secret that tests receive and every text that they send, and searches the logs for them: no log may
+"""Collects all secrets that tests receive and all texts that they send, and searches the logs for them. No log may
 contain one.
 
-Each test process searches all logs of its stack at the end. Stacks that a test starts are searched when they end.
+Each test process searches all logs of its stack at the end. The logs of a stack that a test starts are searched when
+the stack ends.
 """
 
 import json
@@ -9,7 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-#: Fields of responses and command output that are secrets, and fields of requests that are a user's text.
+#: Names of fields: those whose value is a secret, in responses and the output of commands; and those whose value is a
+#: user's text, in requests.
 SECRETS = ("secret", "api_token", "sandbox_api_token", "session_token", "access_token")
 WORDS = (
     "message",
@@ -24,7 +26,7 @@ WORDS = (
     "new_password",
 )
 _IN_ANSWERS = re.compile(r'"(?:' + "|".join(SECRETS) + r')"\s*:\s*"([^"\\]+)"')
-#: Shorter values occur by chance. Of longer texts only the beginning is searched, because a line may be cut off.
+#: Shorter texts occur by chance. Only the beginning of a longer text is searched, because a log line may be cut off.
 _LEAST, _MOST = 10, 60
 _WORD = re.compile(rb"[A-Za-z0-9_-]{10,}")
 _SOLID = re.compile(r"[A-Za-z0-9_-]+", re.ASCII)
@@ -35,24 +37,24 @@ _known: set[str] = set()
 
 
 def note(*values: object) -> None:
-    """Adds texts and secrets to the collection; ignores values of other types."""
+    """Adds values to the collection. Ignores short texts and values that are not text."""
     _known.update(value for value in values if isinstance(value, str) and len(value) >= _LEAST)
 
 
 def note_request(body: object) -> None:
-    """Adds the texts in a request to the collection."""
+    """Adds a user's texts in the body of a request to the collection."""
     if isinstance(body, dict):
         note(*(body.get(name) for name in WORDS))
 
 
 def note_answer(text: str) -> None:
-    """Adds the secrets in a JSON response to the collection."""
+    """Adds the secrets in a JSON response, or in the output of a command, to the collection."""
     note(*_IN_ANSWERS.findall(text))
 
 
 def check(run: Path) -> None:
-    """Searches the logs in this run directory. Raises AssertionError if one holds a collected secret or text, or is
-    not JSON.
+    """Searches the logs in this run directory for the collected texts and for the stack's own secrets. Raises
+    AssertionError if a log contains one, or if a log of our processes has a line that is not JSON.
     """
     secrets = run / "secrets"
     if secrets.exists():
@@ -67,7 +69,7 @@ def check(run: Path) -> None:
 
 
 def leaks(content: bytes, known: Iterable[str]) -> Iterator[str]:
-    """Yields the texts that a log contains, plain or escaped as in JSON."""
+    """Yields those of the `known` texts that a log contains, as they are or escaped as in JSON."""
     solid = {match.decode() for match in _WORD.findall(content)}
     for text in known:
         if _SOLID.fullmatch(text):

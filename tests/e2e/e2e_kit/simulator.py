@@ -1,4 +1,4 @@
-"""A client of the simulator's control API: reads what the simulated platforms hold, and plans faults."""
+"""A client of the simulator's control API: it reads the posts on the simulated platforms, plans faults, and more."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -27,13 +27,13 @@ class Simulator:
         )  # fmt: skip
 
     def fault_of_provider(self, provider: str, operation: str, mode: str, times: int = 1) -> None:
-        """Plans a fault for the next calls to an AI provider from any account. So only tests marked `alone` may use
-        it.
-        """
+        """Plans a fault for the next calls to an AI provider, for any account. Only tests marked `alone` may use it."""
         self._ask("POST", "/_sim/faults", platform=provider, operation=operation, mode=mode, times=times)
 
     def await_fault(self, *account_ids: str, seconds: float = 30.0) -> None:
-        """Waits until the faults planned for these accounts have begun, for example until a call hangs."""
+        """Waits until no planned fault of these accounts is left, because the last call has begun (and hangs, for
+        example).
+        """
         until(
             lambda: not {row["account_id"] for row in self._get("/_sim/faults")["faults"]} & {*account_ids},
             seconds,
@@ -48,7 +48,7 @@ class Simulator:
         self._ask("DELETE", "/_sim/faults")
 
     def posts(self, page: Json | None = None) -> list[Json]:
-        """Returns the posts on the platforms, of one page or all, in the order of their creation."""
+        """Returns the posts on the simulated platforms, of one page or of all, in the order of their creation."""
         query = {} if page is None else {"platform": page["platform"], "account_id": page["account_id"]}
         answer = self._session.get(f"{self._url}/_sim/posts", params=query, timeout=TIMEOUT_SECONDS)
         answer.raise_for_status()
@@ -63,7 +63,7 @@ class Simulator:
         visitor: str = "Vera Visitor",
         parent_id: str | None = None,
     ) -> str:
-        """Adds a visitor's comment and returns its platform id."""
+        """Adds a visitor's comment to a post, or a reply to `parent_id`. Returns the id that the platform gives it."""
         secrecy.note(text)
         body = {
             "platform": platform, "post_id": remote_id, "from": visitor, "text": text, "parent_id": parent_id,
@@ -79,17 +79,17 @@ class Simulator:
         )  # fmt: skip
 
     def payments(self) -> Json:
-        """Returns the payments at Stripe and the webhook deliveries of Stripe."""
+        """Returns the payments at Stripe and Stripe's webhook deliveries."""
         return self._get("/_sim/payments")
 
     def pay_link(self, cents: int, account_id: str, **metadata: str) -> None:
-        """Pays this amount on the page of a Stripe payment link."""
+        """Simulates a payment of this amount on the page of a Stripe payment link."""
         self._ask(
             "POST", "/_sim/stripe/checkout", amount=cents, client_reference_id=account_id, metadata=metadata
         )
 
     def tell_payment(self, kind: str, thing: Json) -> str:
-        """Makes Stripe send a signed event about `thing`. Returns the event's id."""
+        """Makes Stripe send a signed event of this kind about the object `thing`. Returns the event's id."""
         told: str = self._ask("POST", "/_sim/stripe/events", type=kind, object=thing)["id"]
         return told
 
@@ -99,12 +99,12 @@ class Simulator:
         return done >= set(event_ids)
 
     def works(self, prompt: str) -> list[Json]:
-        """Returns the pictures, videos and captions that AI providers made from prompts with this text."""
+        """Returns the pictures, videos and captions that the AI providers made from prompts with this text."""
         works: list[Json] = self._get("/_sim/ai")["works"]
         return [work for work in works if prompt in work["prompt"]]
 
     def person(self, platform: str, **more: Any) -> Json:
-        """Creates a person who can log in at the platform. Returns {person_id, accounts}."""
+        """Adds a person who can log in at the platform. Returns {person_id, accounts, …}."""
         return self._ask("POST", "/_sim/persons", platform=platform, **more)
 
     def leave(self, person: Json) -> None:
@@ -112,15 +112,17 @@ class Simulator:
         self._ask("POST", f"/_sim/persons/{person['person_id']}/leave")
 
     def logins(self) -> Json:
-        """Returns how often tokens were refreshed by account, and the accounts whose grant was revoked."""
+        """Returns the number of token refreshes by account, and the accounts for which a token was revoked."""
         return self._get("/_sim/oauth")
 
     def hooks(self) -> Json:
-        """Returns the accounts with a subscription to Meta's webhooks, and the batches that Meta has sent."""
+        """Returns the accounts to whose webhooks our app has subscribed at Meta, and the batches of events that Meta
+        has sent.
+        """
         return self._get("/_sim/meta/webhooks")
 
     def unsubscribe(self, page: Json) -> None:
-        """Removes Meta's webhook subscription of this page without telling publishing."""
+        """Ends Meta's webhook subscription of this page, as if somebody else did, without telling publishing."""
         until(
             lambda: page["account_id"] in self.hooks()["subscribed"],
             TIMEOUT_SECONDS,

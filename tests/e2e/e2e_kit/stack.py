@@ -1,4 +1,4 @@
-"""The running stack: its addresses, and functions that kill its processes and wait for their restart."""
+"""A running stack: its addresses, and functions that kill its processes and wait until they run again."""
 
 import json
 import os
@@ -20,7 +20,7 @@ _SERVERS = {"postgres", "rabbitmq", "s3"}
 
 
 class Stack:
-    """A running stack as a test reaches it: its addresses and credentials come from its run directory."""
+    """A running stack. Its addresses and credentials are read from its run directory."""
 
     def __init__(self, run: Path) -> None:
         self.run = run
@@ -37,7 +37,7 @@ class Stack:
         return self.base_url.removesuffix("/api/v1")
 
     def states(self) -> dict[str, dict[str, Any]]:
-        """Returns process name → {state, pid, starts}."""
+        """Returns process name → {state, pid, starts (how often the process has been started), …}."""
         states: dict[str, dict[str, Any]] = json.loads((self.run / "state.json").read_text())
         return states
 
@@ -46,19 +46,19 @@ class Stack:
         return int(self.states()[name]["starts"])
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Sends a signal to a process. Returns how often the process had been started before."""
+        """Sends a signal to a process. Returns how often the process had been started until then."""
         starts = self.starts(name)
         os.kill(int((self.run / "pids" / name).read_text()), number)
         return starts
 
     @contextmanager
     def held_down(self, name: str) -> Iterator[None]:
-        """Kills a process, and kills it again whenever the supervisor restarts it, until the block ends."""
+        """Kills a process at once, and again whenever the supervisor restarts it, until the block ends."""
         over = threading.Event()
 
         def kill_again() -> None:
             while not over.wait(0.05):
-                with suppress(OSError, ValueError):  # it is down
+                with suppress(OSError, ValueError):  # the process is not running
                     os.kill(int((self.run / "pids" / name).read_text()), signal.SIGKILL)
 
         self.kill(name)
@@ -71,22 +71,22 @@ class Stack:
             killer.join()
 
     def await_restart(self, name: str, starts: int, seconds: float = 30.0) -> None:
-        """Waits until a process has been started more often than `starts`. For a database or broker also waits until
-        it is ready, which takes seconds.
+        """Waits until a process has been started more than `starts` times. Also waits until a database or broker is
+        ready, which takes seconds.
         """
         until(lambda: self.starts(name) > starts, seconds, f"{name} is started again")
         if name in _SERVERS:
             until(lambda: self.states()[name]["state"] == "ready", seconds, f"{name} serves again")
 
     def is_ready(self) -> bool:
-        """Whether every service answers a call through the bus."""
+        """Whether every service answers a call through the bus (/readyz)."""
         try:
             return requests.get(f"{self.root_url}/readyz", timeout=3).status_code == 200
         except requests.RequestException:
             return False
 
     def await_ready(self, seconds: float) -> None:
-        """Waits until /readyz answers 200. Results from before this call do not count."""
+        """Waits until /readyz answers 200. Ignores a result that the gateway has cached before this call."""
         begin = time.monotonic()
 
         def is_ready_now() -> bool:

@@ -1,4 +1,4 @@
-"""A private stack that sends no webhook to the loopback (`./dev up --strict`), in a simulated internet."""
+"""A stack in a simulated internet that sends no webhook to the loopback (`./dev up --strict`)."""
 
 import json
 import socket
@@ -15,8 +15,8 @@ _INTERNET = Path(__file__).with_name("internet")
 
 @contextmanager
 def strict_stack(run: Path, world: dict[str, object]) -> Iterator[Stack]:
-    """Starts the stack and removes it afterwards. `world`: the names and addresses of the simulated internet
-    (e2e_kit/internet).
+    """Runs the stack during the block, and removes it afterwards. `world` holds the names and addresses of the
+    simulated internet (e2e_kit/internet).
     """
     run.mkdir(parents=True)
     (run / "internet.json").write_text(json.dumps(world))
@@ -26,7 +26,9 @@ def strict_stack(run: Path, world: dict[str, object]) -> Iterator[Stack]:
 
 
 class Canary:
-    """A server on every address of this machine that records each connection. A test fails if there was one."""
+    """A server on every address of this machine that records connections. A test fails if there was one, because our
+    services must refuse all URLs that lead to it.
+    """
 
     def __init__(self) -> None:
         self.visits: list[bytes] = []
@@ -36,7 +38,7 @@ class Canary:
         self._thread.start()
 
     def sing(self) -> None:
-        """Proves that connections are recorded: connects to itself, then forgets those connections."""
+        """Checks that connections are recorded: connects to itself, then deletes the record of these connections."""
         for host in ("127.0.0.1", "127.8.8.8", "::1"):
             with socket.create_connection((host, self.port), timeout=5) as visitor:
                 visitor.sendall(b"me")

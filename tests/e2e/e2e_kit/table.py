@@ -1,4 +1,4 @@
-"""The table in docs/platforms.md that a test run compares with what it sees. With E2E_WRITE_TABLE=1 the run writes the
+"""Compares the table in docs/platforms.md with the results of a test run. With E2E_WRITE_TABLE=1 the run writes the
 table.
 """
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 YES = "yes"
 NOT_OFFERED = "not offered by the platform"
-#: The platform offers it, our contract does not (spec "Posts": engagement of FB and IG).
+#: The platform offers it, but our spec does not ask for it ("Posts": engagement of FB and IG).
 NOT_IN_CONTRACT = "not in the contract"
 
 PAGE = Path(__file__).parents[3] / "docs" / "platforms.md"
@@ -15,7 +15,7 @@ _BEGIN, _END = "<!-- made by tests/e2e/posts/test_platform_table.py -->\n", "<!-
 
 
 class Table:
-    """The cells of the table, by platform name and column."""
+    """The table: platform name → column → text of the cell."""
 
     def __init__(self) -> None:
         self._before, _, rest = PAGE.read_text().partition(_BEGIN)
@@ -25,7 +25,7 @@ class Table:
         self.rows = {row[0]: dict(zip(self.columns, row[1:], strict=True)) for row in rows}
 
     def check(self, platform: str, column: str, seen: str) -> None:
-        """Asserts that the cell holds what the test saw. When the table is being written, writes the cell."""
+        """Asserts that a cell has this text. With E2E_WRITE_TABLE=1, writes it into the table first."""
         if os.environ.get("E2E_WRITE_TABLE") == "1":
             self.rows[platform][column] = seen
             self._write()

@@ -1,4 +1,4 @@
-"""Polls for a condition until it is true or the time is up."""
+"""Polls until a condition is true or the time is up."""
 
 import os
 import time
@@ -7,8 +7,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: How long a gateway may take to hear of a revoked token, a new tier or lost access. Without hearing of it, it would
-#: take 10 s (CALLER_CACHE_SECONDS). test_tokens.py checks that it takes less than 1 s under load.
+#: How long a gateway may take to learn of a revoked token, a new tier or lost access. It is told by a broadcast;
+#: without it, its cache would be valid for 10 s (CALLER_CACHE_SECONDS). test_tokens.py checks that it takes less than
+#: 1 s under load.
 HEARD_SECONDS = 5.0
 
 _FIRST_PAUSE_SECONDS = 0.02
@@ -20,10 +21,11 @@ _PATIENCE = 12.0 if "TEST_SLOW" in os.environ else 1.0
 def until(
     look: Callable[[], T | None], seconds: float, what: str = "", pause_seconds: float = _LAST_PAUSE_SECONDS
 ) -> T:
-    """Calls `look` until its result is true, and returns that result. After `seconds` raises AssertionError with the
-    last one.
+    """Calls `look` until its result is true, and returns that result. Raises AssertionError, with the last result,
+    after `seconds`.
 
-    It polls quickly at first, then every `pause_seconds`. Give a longer pause where polls count against a rate limit.
+    It polls quickly at first, then every `pause_seconds`. Use a longer pause where each poll counts against a rate
+    limit.
     """
     seconds *= _PATIENCE
     end = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""Load from many accounts: hundreds of posts due together, and clients that repeat a write until it succeeds."""
+"""Load from many accounts: hundreds of posts due at once, and clients that repeat a write until it succeeds."""
 
 import datetime as dt
 import threading
@@ -16,9 +16,10 @@ from e2e_kit.operator import Account, Accounts, Clock
 from e2e_kit.simulator import Simulator
 from e2e_kit.waiting import until
 
-#: A Facebook page takes 10 posts an hour.
+#: Posts of a round on each page: fewer than the 10 that a Facebook page takes in an hour.
 POSTS_PER_PAGE = 8
-#: A post must be scheduled 10 minutes ahead; the rest is the time that scheduling all of them may take.
+#: How long after the schedule the first post is due: at least 10 minutes, and the time that scheduling all posts may
+#: take.
 UNTIL_DUE = dt.timedelta(minutes=12)
 #: A client that waits longer sends the same key again.
 CLIENT_TIMEOUT_SECONDS = 20.0
@@ -29,19 +30,19 @@ PAUSE_BETWEEN_WRITES_SECONDS = 0.25
 
 @dataclass
 class Client:
-    """An account with one page for `Workload.write`, and another one for the posts of the latest round."""
+    """An account with two pages: one for the posts of `Workload.write`, and one for the posts of the latest round."""
 
     account: Account
     written_page: Json
     due_page: Json = field(default_factory=dict)
-    #: Count of its writes: each is scheduled an hour after the one before.
+    #: Number of its writes. Each is scheduled for an hour after the one before.
     writes: int = 0
 
 
 @dataclass
 class WriteResults:
-    """The answers that clients got: the post id for every key that was answered with 201, and the number of answers by
-    status.
+    """The responses that the clients got: `posts` (idempotency key → post id, for each 201) and `statuses` (HTTP
+    status → number).
     """
 
     posts: dict[str, str] = field(default_factory=dict)
@@ -51,9 +52,9 @@ class WriteResults:
 
 
 class Workload:
-    """A fixed set of clients. Every round schedules new texts on new pages; `texts` holds the texts of all rounds.
+    """A fixed number of clients. Each round schedules posts with new texts; `texts` holds the texts of all rounds.
 
-    Each round has new pages, because posts of the last round may still be unsent and count against their page.
+    A round uses new pages, because posts of the last round may still be unsent and count against their page's cap.
     """
 
     def __init__(self, accounts: Accounts, simulator: Simulator, clock: Clock, size: int) -> None:
@@ -67,7 +68,9 @@ class Workload:
             self.clients.append(Client(account, accounts.page(account.brand_id)))
 
     def schedule(self, clients: Sequence[Client], text: str) -> list[str]:
-        """Begins a round: schedules posts a minute apart on a new page of each client. Returns the posts' texts."""
+        """Begins a round: schedules eight posts, a minute apart, on a new page of each client. Returns the posts'
+        texts.
+        """
         for client in clients:
             client.due_page = self._accounts.page(client.account.brand_id)
         self.begin_at = begin = self.clock.now() + UNTIL_DUE
@@ -86,16 +89,18 @@ class Workload:
         return made
 
     def make_due(self) -> None:
-        """Shifts the clock until every post of the round is due."""
+        """Shifts the clock so that every post of the round is due."""
         self.clock.shift_to(self.begin_at + dt.timedelta(minutes=POSTS_PER_PAGE))
 
     def published_counts(self, texts: Iterable[str]) -> Counter[str]:
-        """Returns how often each of these texts was published on the platform."""
+        """Returns text → how often it was published on the simulated platforms. Texts that were not published are left
+        out.
+        """
         wanted = set(texts)
         return Counter(post["text"] for post in self.simulator.posts() if post["text"] in wanted)
 
     def await_published(self, texts: list[str], count: int, seconds: float) -> None:
-        """Waits until `count` of these texts are published, each only once."""
+        """Waits until `count` of these texts are published. Asserts that none was published twice."""
         until(
             lambda: len(self.published_counts(texts)) >= count,
             seconds,
@@ -105,7 +110,7 @@ class Workload:
         assert set(held.values()) == {1}, held.most_common(5)
 
     def await_settled(self, seconds: float) -> None:
-        """Waits until no post of any round is queued. Shifts the clock when the remaining posts wait for their next
+        """Waits until no post of any round is queued. Shifts the clock if all remaining posts wait for their next
         attempt.
         """
 
@@ -118,17 +123,18 @@ class Workload:
         until(look, seconds, "no post is under way any more")
 
     def _queued(self, client: Client) -> list[Json]:
-        """Returns the posts of the rounds that are neither published nor failed. Posts of `write` are left out: they
-        are due weeks later.
+        """Returns the client's posts that are due within a day and neither published nor failed. That leaves out the
+        posts of `write`, which are due weeks later.
         """
         soon = stamp(self.clock.now() + dt.timedelta(days=1))
         found: list[Json] = client.account.api.get("/posts/scheduled", limit=100)["scheduled_posts"]
         return [post for post in found if post["scheduled_at"] < soon]
 
     def write(self, during: Callable[[WriteResults], None]) -> WriteResults:
-        """Makes every client schedule posts while `during` runs. `during` gets the results so far.
+        """Makes every client schedule posts while `during` runs, and returns the results. `during` gets the results so
+        far.
 
-        Each post has an idempotency key; the request is repeated with it until it is answered.
+        Each post has an idempotency key. The request is repeated with this key until it is answered.
         """
         results, stop = WriteResults(), threading.Event()
         first_at = self.clock.now() + dt.timedelta(days=40)
@@ -143,7 +149,9 @@ class Workload:
         return results
 
     def check(self, results: WriteResults) -> None:
-        """Asserts that every key made exactly one post: the one in its answer."""
+        """Asserts that every idempotency key that was answered with 201 created exactly one post, the one in its
+        answer.
+        """
         assert not results.strange, results.strange[:5]
         assert not results.unfinished, f"never answered: {len(results.unfinished)}, {results.statuses}"
         made = [post for client in self.clients for post in self._written(client)]
@@ -165,8 +173,8 @@ class Workload:
 
 
 def _write_posts(client: Client, first_at: dt.datetime, results: WriteResults, stop: threading.Event) -> None:
-    """Schedules one post after the other until `stop` is set. Repeats a request that has no final answer, for a while
-    also after `stop`.
+    """Schedules one post after the other until `stop` is set. Repeats a request that has no final answer, also for 20
+    s after `stop`.
     """
     while not stop.is_set():
         key = uuid.uuid4().hex

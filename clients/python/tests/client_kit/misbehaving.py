@@ -1,4 +1,4 @@
-"""An HTTP server that executes writes once for each Idempotency-Key, and misbehaves as a test says."""
+"""An HTTP server that runs a write once for each Idempotency-Key, and misbehaves as a test says."""
 
 import json
 import socket
@@ -30,13 +30,14 @@ class Request:
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer, or another reaction to a request."""
+    """An answer to a request, or a misbehaviour in its place."""
 
     status: int = 200
     body: Any = None
     headers: dict[str, str] | None = None
-    #: lost: it is executed, but the connection is closed without an answer. unread: closed before it is executed.
-    #: silent: it is executed, and no byte follows. trickled: the answer comes a byte at a time.
+    #: lost: the request is executed, but the connection is closed without an answer. unread: the connection is closed
+    #: before the request is executed. silent: the request is executed, and no byte follows. trickled: the answer comes
+    #: a byte at a time.
     how: str = "answered"
 
 
@@ -50,8 +51,8 @@ LOST, UNREAD, SILENT, TRICKLED = (Reply(how=how) for how in ("lost", "unread", "
 
 
 class MisbehavingServer:
-    """Answers requests with the replies in `next`, one after another; when they are used up, answers as a good server
-    does. Use it in a `with` statement.
+    """A server that gives the replies in `next`, one after another, and then correct answers. Use it in a `with`
+    statement.
     """
 
     def __init__(self) -> None:

@@ -36,7 +36,7 @@ _BLOCKED = "SELECT pid FROM unnest(%s) AS pid WHERE cardinality(pg_blocking_pids
 
 
 class Interleaver:
-    """Has the simulated processes of a test, and runs `Try` objects in them."""
+    """Owns the simulated processes of a test, and runs `Try` objects in them."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -55,18 +55,18 @@ class Interleaver:
         self._watching.close()
 
     def process(self, name: str) -> Process:
-        """Returns the simulated process of this name. Its connections are kept from run to run."""
+        """Returns the simulated process with this name, and creates it at the first call. Its connections stay open
+        between runs.
+        """
         if name not in self._processes:
             self._processes[name] = Process(name, self._url)
         return self._processes[name]
 
     def run(self, seed: int, *tries: Try, most_cuts: int = 1, allows_lock_errors: bool = False) -> Run:
-        """Runs the tries side by side, statement by statement in the order that the seed chooses, until all have
-        ended.
+        """Runs the tries side by side, statement by statement in an order that the seed chooses, until all have ended.
 
-        Makes at most `most_cuts` cuts. Afterwards all processes are alive again. Raises Stuck if no
-        thread continues. Raises AssertionError when PostgreSQL had to end a wait for a lock, unless
-        `allows_lock_errors`.
+        Cuts threads at most `most_cuts` times. Afterwards all processes are alive again. Raises Stuck if no thread can
+        continue, and AssertionError if PostgreSQL ended a wait for a lock, unless `allows_lock_errors` is set.
         """
         run = self.last = Run(seed)
         scheduler = RunScheduler(run, tries, most_cuts, self._blocked)
@@ -88,13 +88,13 @@ class Interleaver:
 
 
 def explore(interleaver: Interleaver, seeds: Iterable[int], example: Callable[[int], None]) -> Counter[str]:
-    """Runs `example` once per seed, each time with another order of the threads' statements.
+    """Runs `example(seed)` for each seed, each time with another order of the threads' statements.
 
-    Returns three counts: the runs (`runs`), those in which the scheduler switched threads (`turned`), and those in
-    which it cut a thread (`cut`).
+    Returns three counts: `runs`, `turned` (runs in which the scheduler switched threads) and `cut` (runs in which it
+    cut a thread).
 
-    Raises AssertionError with the number of failures by message, and the trace of the failure with the fewest cuts and
-    turns.
+    If runs failed, raises AssertionError with the number of failures for each message, and with the trace of the
+    failed run that has the fewest cuts and switches.
     """
     counts: Counter[str] = Counter()
     failures: list[tuple[int, int, int, str, str]] = []

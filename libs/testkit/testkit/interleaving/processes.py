@@ -1,6 +1,6 @@
-"""The simulated processes under test: their threads stop around every statement and every call to the outside.
+"""The simulated processes under test. Their threads stop before and after each statement and each call to the outside.
 
-Statements are seen by a cursor class of psycopg2, so the code under test needs no hook.
+A cursor class for psycopg2 sees the statements, so the code under test needs no hook.
 """
 
 import threading
@@ -29,22 +29,22 @@ _SHOWN_CHARACTERS = 90
 
 
 class Thread:
-    """A thread of a simulated process. It runs a `Try`, or it is a helper thread that such code has started."""
+    """A thread of a simulated process. It runs a `Try`, or is a helper thread that the code under test has started."""
 
     def __init__(self, name: str, process: "Process", cuts: tuple[Cut, ...], ident: int = 0) -> None:
         self.name, self.process, self.cuts = name, process, cuts
         self.ident, self.native_id = ident, threading.get_native_id()
         self.gate = threading.Semaphore(0)
-        #: The stop at which it waits; None while it runs.
+        #: The stop at which the thread waits; None while it runs.
         self.stop: str | None = None
         self.may_be_cut = False
         self.cut: Cut | None = None
         self.has_ended = False
-        #: The backend that runs its statement.
+        #: PID of the PostgreSQL backend that runs the thread's statement.
         self.pid: int | None = None
-        #: Whether it waits for the network rather than for another thread.
+        #: Whether the thread waits for a new connection, not for another thread.
         self.is_connecting = False
-        #: Its CPU time in seconds when it was last seen asleep.
+        #: The thread's CPU time in seconds when it was last seen asleep.
         self.slept_at: float | None = None
 
     @property
@@ -52,7 +52,9 @@ class Thread:
         return self.stop is None and not self.has_ended
 
     def is_asleep(self) -> bool:
-        """Tells whether the thread waits for another one: it sleeps and has used no CPU since the last call."""
+        """Whether the thread waits for another thread: it sleeps, and has used no CPU since the last call of this
+        method.
+        """
         if self.is_connecting:
             return False
         stat = Path(f"/proc/self/task/{self.native_id}/stat")
@@ -66,7 +68,7 @@ class Thread:
 
 
 class Scheduler(Protocol):
-    """Decides which thread continues next. Has the methods that a simulated process calls."""
+    """The methods of a scheduler that a simulated process calls. The scheduler decides which thread continues next."""
 
     run: Run
 
@@ -87,16 +89,16 @@ class Process:
         self.scheduler: Scheduler | None = None
         self.database = Database(url)
         self.statements: dict[str, str] = {}
-        #: How the trace shows each statement that has run: to make it takes as long as a small query.
+        #: Statement → its short form in the trace. Cached, because making it takes as long as a small query.
         self.shown: dict[str, str] = {}
         self._connections: list[Any] = []
         event.listen(self.database.engine, "do_connect", self._note_connecting)
         event.listen(self.database.engine, "connect", self._watch)
 
     def outside(self, call: Callable[..., Result], *, lost: Callable[[], Exception]) -> Callable[..., Result]:
-        """Wraps a call to the outside, so that its thread stops before and after it.
+        """Wraps a function that calls the outside, so that its thread stops before and after each call.
 
-        When the test breaks the connection there, the caller gets the error `lost()`.
+        If the scheduler breaks the connection there, the caller gets the error that `lost()` returns.
         """
 
         @wraps(call)
@@ -113,8 +115,9 @@ class Process:
         lost: Callable[[], Exception],
         connection: Any = None,
     ) -> Result:
-        """Runs `action` between two stops. Outside a run there are no stops. Raises Killed, or the error that `lost`
-        returns."""
+        """Runs `action` between two stops; outside a run, without stops. Raises Killed if the process is killed at a
+        stop, and the error that `lost()` returns if the connection is broken there.
+        """
         scheduler = self.scheduler
         if scheduler is None:
             return action()
@@ -142,7 +145,9 @@ class Process:
             stop("after")
 
     def revive(self, scheduler: Scheduler | None) -> None:
-        """Starts the process again with the same connections, whose open transactions are rolled back."""
+        """Starts the process again for the next run. It keeps its connections, whose open transactions are rolled
+        back.
+        """
         self.is_dead, self.scheduler = False, scheduler
         self._connections = [connection for connection in self._connections if not connection.closed]
         for connection in self._connections:
@@ -205,13 +210,12 @@ class _Cursor(cursor):
 
 @dataclass(frozen=True, slots=True)
 class Try:
-    """The work of one thread in one process, and the cuts that may happen to it. All tries of a process die
-    together."""
+    """The work of one thread in one simulated process. When the process is killed, all its tries end."""
 
     name: str
     process: Process
     work: Callable[[], Any]
-    #: The cuts that may hit it. `()` for a try that lets time pass or plays a client.
+    #: The cuts that may happen to the thread. `()` for a try that moves the clock or plays a client.
     cuts: tuple[Cut, ...] = (Cut.KILL, Cut.LOSE)
 
 
@@ -223,8 +227,7 @@ def end_transaction(connection: Any) -> None:
 
 
 def _in_short(words: str, prepared: dict[str, str]) -> str:
-    """Returns the beginning of a statement on one line. A prepared statement is shown by its text and not by its
-    name."""
+    """Returns the beginning of a statement on one line, with the text of a prepared statement in place of its name."""
     for name, statement in prepared.items():
         words = words.replace(f"EXECUTE {name}", statement)
     line = " ".join(words.split())

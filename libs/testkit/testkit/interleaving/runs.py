@@ -1,4 +1,4 @@
-"""The record of a run under one seed: how each `Try` ended, and what happened in which order."""
+"""The record of one run: how each `Try` ended, and what happened in which order."""
 
 import enum
 from dataclasses import dataclass, field
@@ -6,11 +6,13 @@ from typing import Any
 
 
 class Killed(BaseException):
-    """Raised in a thread that plays a process, when the test kills that process. Nothing may catch it and continue."""
+    """Raised in a thread of a simulated process when the scheduler kills the process. No code may catch it and
+    continue.
+    """
 
 
 class Stuck(AssertionError):
-    """Raised when no thread continued for 20 s, although PostgreSQL would have ended any wait for a lock."""
+    """Raised when no thread has continued for 20 s. PostgreSQL would have ended any wait for a lock by then."""
 
 
 class Cut(enum.Enum):
@@ -20,7 +22,7 @@ class Cut(enum.Enum):
 
 @dataclass(slots=True)
 class Ended:
-    """How a `Try` ended: with a value, with an error, or killed."""
+    """How a `Try` ended: with a return value, or with an error (Killed if its process was killed)."""
 
     value: Any = None
     error: BaseException | None = None
@@ -32,7 +34,7 @@ class Ended:
 
 @dataclass
 class Run:
-    """What happened in the run of one seed: how each `Try` ended, and the trace of all stops."""
+    """The run with one seed: how each `Try` ended, and a trace of all stops."""
 
     seed: int
     ended: dict[str, Ended] = field(default_factory=dict)
@@ -40,7 +42,7 @@ class Run:
     trace: list[str] = field(default_factory=list)
     turns: int = 0
     cuts: int = 0
-    #: Deadlocks and lock timeouts that PostgreSQL ended.
+    #: Errors of statements whose wait for a lock PostgreSQL has ended (deadlocks and timeouts).
     lock_errors: list[str] = field(default_factory=list)
 
     def __getitem__(self, name: str) -> Ended:

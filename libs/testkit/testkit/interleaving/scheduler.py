@@ -1,4 +1,4 @@
-"""The scheduler of one run: lets one thread at a time continue to its next stop, and decides where threads are cut."""
+"""The scheduler of one run. It lets one thread at a time run to its next stop, and chooses where threads are cut."""
 
 import random
 import sys
@@ -10,16 +10,16 @@ from collections.abc import Callable, Sequence
 from testkit.interleaving.processes import Process, Thread, Try
 from testkit.interleaving.runs import Cut, Ended, Killed, Run, Stuck
 
-#: Which of these backends wait for a lock of another transaction.
+#: Returns those of these backends that wait for a lock of another transaction.
 Blocked = Callable[[list[int]], set[int]]
 
 #: PostgreSQL is asked for blocked backends only when a thread has not stopped for this long. Our choice.
 _LOOK_SECONDS = 0.003
-#: PostgreSQL ends a deadlock after 1 s and a wait for a lock after 5 s. Whatever takes longer than this is stuck.
+#: PostgreSQL ends a deadlock after 1 s and a wait for a lock after 5 s. A thread that waits longer than this is stuck.
 _STUCK_SECONDS = 20.0
-#: How often the scheduler turns from one try to another at a stop. A seed draws one of these.
+#: Probabilities that the scheduler switches to another thread at a stop. The seed chooses one of them.
 _TURNS = (0.03, 0.1, 0.3, 1.0)
-#: How often a stop is cut while cuts are left. A seed draws one of these.
+#: Probabilities that a thread is cut at a stop, while cuts are left. The seed chooses one of them.
 _CUTS = (0.0, 0.02, 0.08)
 
 
@@ -34,15 +34,15 @@ class RunScheduler:
         self._random = random.Random(run.seed)
         self._turning, self._cutting = self._random.choice(_TURNS), self._random.choice(_CUTS)
         self._changed = threading.Condition()
-        #: Stops and ends of threads, and how many of them the scheduler has seen.
+        #: The number of stops and ends of threads, and how many of them the scheduler has handled.
         self._changes = self._seen = 0
         self._threads: dict[int, Thread] = {}
         self._own: list[Thread] = []
         self._last: Thread | None = None
-        #: The only running thread while all others wait at stops. It decides at its stops by itself, which saves two
-        #: changes of thread per step. None: the scheduler's own thread decides when all threads have settled.
+        #: The only running thread, while all others wait at stops. It chooses the next thread itself, which saves two
+        #: switches of threads in each step. None: the scheduler's own thread chooses when all threads have stopped.
         self._alone: Thread | None = None
-        #: The number of stops of such threads.
+        #: The number of choices that such threads have made.
         self._progress = 0
         #: A kill that such a thread has decided on. The scheduler's own thread carries it out.
         self._decided: tuple[Thread, Cut | None] | None = None
@@ -54,7 +54,7 @@ class RunScheduler:
         for one in self._tries:
             started.append(threading.Thread(target=self._work, args=(one,), daemon=True))
             started[-1].start()
-            self._settle()  # so that they are numbered in this order
+            self._settle()  # so that the threads get their numbers in this order
         while True:
             ready = [thread for thread in self._threads.values() if thread.stop is not None]
             if ready:
@@ -68,7 +68,9 @@ class RunScheduler:
             thread.join()
 
     def end(self) -> None:
-        """Kills the helper threads that reach a stop after each `Try` has ended, because nothing would resume them."""
+        """Kills the helper threads that reach a stop after every `Try` has ended. Otherwise they would wait there for
+        ever.
+        """
         with self._changed:
             self._is_over, self._alone = True, None
             for thread in self._threads.values():
@@ -99,10 +101,10 @@ class RunScheduler:
         return thread.cut
 
     def _decide_alone(self) -> None:
-        """Decides which thread runs next and whether it is cut. Called by a thread that stops while no other one is
-        running.
+        """Chooses the thread that runs next, and whether it is cut. Called by a thread that reaches a stop while no
+        other one runs.
 
-        So the scheduler's own thread is woken only to kill a process.
+        This saves waking the scheduler's own thread, which is woken only to kill a process.
         """
         self._progress += 1
         chosen, cut = self._decide([thread for thread in self._threads.values() if thread.stop is not None])
@@ -200,9 +202,9 @@ class RunScheduler:
             self._check(end)
 
     def _held_up(self, moving: list[Thread]) -> set[Thread]:
-        """Returns the moving threads that wait for a lock in PostgreSQL or for another thread.
+        """Returns those of the running threads that wait for a lock in PostgreSQL or for another thread.
 
-        Asks PostgreSQL only if no moving thread is running outside PostgreSQL.
+        Asks PostgreSQL only if all threads outside of PostgreSQL sleep.
         """
         if not moving:
             return set()
@@ -215,14 +217,14 @@ class RunScheduler:
         return held | {thread for pid, thread in in_database.items() if pid in blocked}
 
     def _await_change(self) -> None:
-        """Waits for PostgreSQL to end a deadlock of all threads. Raises Stuck if nothing changes in time."""
+        """Waits until PostgreSQL ends a deadlock of all threads. Raises Stuck if that takes more than 20 s."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._changes != self._seen, _STUCK_SECONDS):
                 self._check(0.0)
         self._settle()
 
     def _check(self, end: float) -> None:
-        """Raises Stuck if it is later than `end` (monotonic), with the stack of each running thread."""
+        """Raises Stuck, with the stack of each running thread, if the monotonic time is past `end`."""
         if time.monotonic() < end:
             return
         frames = sys._current_frames()

@@ -1,4 +1,4 @@
-"""A mail server on 127.0.0.1: aiosmtpd, which behaves as the test says."""
+"""A mail server (aiosmtpd) on 127.0.0.1 that behaves as the test says."""
 
 import asyncio
 import queue
@@ -15,10 +15,11 @@ from aiosmtpd.smtp import SMTP, AuthResult, LoginPassword
 
 
 class MailServer(Controller):
-    """`mails` holds the accepted mails, each with its sender and recipients.
+    """A running mail server. `mails` holds the accepted mails, each with its sender and recipients.
 
-    `behaviour`: take (accepts mails), silent (never answers EHLO), refuse or defer (each recipient). With a certificate
-    the server offers STARTTLS or, if `implicit`, speaks TLS from the beginning. With a password it demands a login.
+    `behaviour` is take (accepts mails), silent (never answers EHLO), refuse or defer (each recipient). With a
+    certificate the server offers STARTTLS or, if `implicit` is set, speaks TLS from the beginning. With a password it
+    demands a login.
     """
 
     def __init__(self, behaviour: str, certificate: Path | None, *, implicit: bool, password: str) -> None:
@@ -50,7 +51,7 @@ class MailServer(Controller):
         return made
 
     def cancel_tasks(self, stop_loop: bool = True) -> None:
-        """Also closes the open connections, which aiosmtpd leaves to the garbage collector.
+        """Closes the open connections too, which aiosmtpd leaves to the garbage collector.
 
         Stops the loop first: closing may raise, and `stop` would then wait for the loop for ever.
         """

@@ -1,1 +1,1 @@
-"""Code that the tests of the AI service share: fakes, a scripted server, and ways to end a process at any step."""
+"""Code that the tests of the AI service share: fakes, a scripted server, and functions that end a process at a step."""

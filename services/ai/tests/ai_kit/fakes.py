@@ -1,4 +1,4 @@
-"""An AI provider, the media service and the object storage as fakes, which behave as the test says."""
+"""Fakes of an AI provider, the media service and the object storage. They behave as the test says."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -20,7 +20,9 @@ MP4 = b"\x00\x00\x00\x18ftypisom" + b"film" * 100
 
 @dataclass
 class FakeProvider(Provider):
-    """Generates the requested text or file. `script` lists, by method, what the next calls raise or return instead."""
+    """An AI provider that returns fixed files and texts. `script` maps a method to the values that its next calls
+    return, or to the exceptions that they raise.
+    """
 
     name: str = "fake"
     offers: frozenset[str] = frozenset({IMAGES, VIDEOS, CAPTIONS})
@@ -63,7 +65,7 @@ class FakeProvider(Provider):
 
 
 class FakeMedia:
-    """The methods of the media service that the AI service calls."""
+    """A fake of the media service, with the methods that the AI service calls."""
 
     def __init__(self) -> None:
         self.room_bytes = 100 * 2**20

@@ -1,4 +1,4 @@
-"""Simulates the death of a process before any of its statements on a database."""
+"""Ends a simulated process before any of its database statements."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,11 +10,11 @@ from chassis.db.database import Database
 
 
 class Killed(Exception):
-    """Raised in the place where the process dies."""
+    """Raised where the simulated process ends."""
 
 
 class Fuse:
-    """Raises Killed before the n-th statement, commit or call."""
+    """Counts statements, commits and calls, and raises Killed before the n-th of them."""
 
     def __init__(self, database: Database) -> None:
         self.left: int | None = None
@@ -35,7 +35,8 @@ class Fuse:
 
     @contextmanager
     def lit(self, length: int | None) -> Iterator[None]:
-        """Runs a block that dies after `length` steps, or never if that is None. Committed changes stay.
+        """Runs a block that is ended by Killed after `length` steps, or never if that is None. Changes that were
+        committed stay.
 
         Afterwards `finished` tells whether the block ran to its end.
         """

@@ -1,4 +1,4 @@
-"""A process that may die before or after each of its steps."""
+"""A simulated process that may end before or after each of its steps."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from chassis.db.database import Database
 
 
 class ProcessDied(BaseException):
-    """Raised in the place where the process dies. No handler of the code catches it."""
+    """Raised where the simulated process ends. No handler in the code under test catches it."""
 
 
 class Life:
@@ -36,7 +36,7 @@ class Life:
 
 
 class MortalDatabase:
-    """The database. Counts a step before each transaction, before its commit and after it."""
+    """A Database that counts a step before each transaction, before its commit and after it."""
 
     def __init__(self, database: Database, life: Life) -> None:
         self._database, self._life = database, life
@@ -57,7 +57,7 @@ class MortalDatabase:
 
 
 class SteppingProxy:
-    """Stands before a service or provider. Counts a step before and a step after each call to it."""
+    """A proxy of a service or provider that counts a step before and a step after each call."""
 
     def __init__(self, party: Any, life: Life) -> None:
         self._party, self._life = party, life

@@ -1,4 +1,4 @@
-"""A payment provider that does what the test says."""
+"""A fake payment provider that does what the test says."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -15,8 +15,8 @@ from ai.payments.base import (
 
 
 class FakePaymentProvider(PaymentProvider):
-    """Pays or declines according to `mood`. It may give no answer, or let the process die before or after the
-    payment.
+    """A payment provider that pays, declines or gives no answer, as `mood` says. `burn` is called before and after
+    each payment and may end the simulated process there.
     """
 
     def __init__(self, burn: Callable[[], None] = lambda: None) -> None:
@@ -31,7 +31,7 @@ class FakePaymentProvider(PaymentProvider):
             raise OutcomeUnknown
         if self.mood == "stuck":
             raise AnswerReplayed
-        assert self.orders.setdefault(order.id, order) == order  # the same key, the same values
+        assert self.orders.setdefault(order.id, order) == order  # a repeated key must have the same values
         wanted = PaymentState.PAID if self.mood == "silent" else PaymentState(self.mood)
         self.states.setdefault(order.id, wanted)
         self._burn()

@@ -1,4 +1,4 @@
-"""Auto-refill of one account on a real database: the actions and the checks of its tests."""
+"""Actions and checks for tests of the auto-refill of one account on a real database."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -54,7 +54,7 @@ def begin(database: Database, kind: str) -> None:
 
 
 def run(database: Database, till: FakePaymentProvider) -> None:
-    """Runs the worker for refills until it has nothing left to do. Claims lapse at once."""
+    """Runs the worker loop for refills until it has nothing left to do. Claims end at once."""
     with database.transaction() as connection:
         connection.execute(text("UPDATE refills SET look_at = clock_timestamp() WHERE state = 'open'"))
     for _ in range(5):
@@ -64,7 +64,7 @@ def run(database: Database, till: FakePaymentProvider) -> None:
 
 
 def order(database: Database, till: FakePaymentProvider, mood: str) -> None:
-    """Spends credits, and runs the refill that follows while the provider has this `mood`."""
+    """Spends credits, and runs the refill that this causes while the provider has this `mood`."""
     till.mood = mood
     spend(database, 10, "op_1")
     run(database, till)

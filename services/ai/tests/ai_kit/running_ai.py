@@ -1,4 +1,4 @@
-"""The running AI service."""
+"""A client of the AI service, which runs in a real process."""
 
 import time
 from typing import Any
@@ -13,7 +13,7 @@ from contracts.record import Nothing
 
 
 class Ai:
-    """The running service. Its calls are made for a new account."""
+    """Calls the running AI service for a new account."""
 
     def __init__(self, service: Any, media: Any) -> None:
         self.service, self.media = service, media

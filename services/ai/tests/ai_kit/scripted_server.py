@@ -1,4 +1,4 @@
-"""An HTTP server that answers by a script."""
+"""An HTTP server that sends prepared answers."""
 
 import threading
 from collections.abc import Callable
@@ -10,7 +10,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 class ScriptedServer:
-    """Sends the answers of `script` in order, the last one repeatedly, and records the requests."""
+    """Sends the answers in `script` in order, the last one repeatedly. Records the requests."""
 
     def __init__(self) -> None:
         self.script: list[Answer] = []
@@ -43,7 +43,7 @@ class ScriptedServer:
 
 
 def replying(status: int, body: bytes = b"", **headers: str) -> Answer:
-    """Returns a plain answer; `retry_after="1"` is the header Retry-After."""
+    """Returns an answer with this status, body and headers; `retry_after="1"` is the header Retry-After."""
 
     def answer(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(status)

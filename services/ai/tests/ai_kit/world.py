@@ -1,4 +1,6 @@
-"""The service's use cases over a real database, with fakes around them. A process may die at any of its steps."""
+"""The use cases of the AI service over a real database, with fakes around them. A simulated process may end at any of
+its steps.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -48,7 +50,7 @@ SETTINGS = Settings(
 
 @dataclass
 class World:
-    """The database and the fakes, which outlive each process."""
+    """The database and the fakes, which all simulated processes of a test share."""
 
     database: Database
     provider: FakeProvider = field(default_factory=FakeProvider)
@@ -57,7 +59,7 @@ class World:
     account: str = field(default_factory=lambda: new_id("usr"))
 
     def context(self, life: Life | None = None, *, configured: bool = True, **changed: Any) -> AppContext:
-        """Returns the context of a new process, which dies when `life` ends."""
+        """Returns the context of a new simulated process, which ends at the last step of `life`."""
         life = life or Life()
         values = {name: getattr(SETTINGS, name) for name in SETTINGS.__struct_fields__} | changed
         provider = self.provider if configured else None
@@ -78,11 +80,11 @@ class World:
         return Caller(account_id=self.account, operation_id=operation_id or new_id("op"), **given)
 
     def lapse(self) -> None:
-        """Lets every claim lapse and makes every next step due."""
+        """Ends the leases of all claims, and makes every waiting step due."""
         self.run("UPDATE jobs SET wake_at = clock_timestamp() WHERE state = 'processing'")
 
     def work(self, context: AppContext | None = None) -> None:
-        """Runs every worker loop until none has anything to do."""
+        """Runs every worker loop until none has anything left to do."""
         context = context or self.context()
         for _ in range(50):
             self.lapse()

@@ -1,4 +1,4 @@
-"""A bus whose calls are recorded, and whose answers a test sets."""
+"""A fake bus that records calls and returns the answers that a test sets."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -59,7 +59,7 @@ RESULT = publishing.PublishResult(
 
 
 def identity(**changes: Any) -> accounts.Authenticated:
-    """Returns the answer of accounts about the token. `changes` replace fields of the token or the caller."""
+    """Returns the answer of the service accounts to a token. `changes` replace fields of the token or the caller."""
     token = accounts.Token(id="tok_1", name="t", prefix="svc_live_abc", scopes=("*",))
     caller = Caller(account_id="usr_1", user_id="usr_1", token_id="tok_1", tier="pro")
     for name, value in changes.items():
@@ -78,7 +78,7 @@ def admitted(**changes: Any) -> quota.Admitted:
 
 
 class FakeBus:
-    """Answers calls from `answers`, which maps a method to a record, an error to raise, or a function of caller and
+    """A bus that takes its answers from `answers`: method → a record, an error to raise, or a function of caller and
     request.
     """
 

@@ -1,4 +1,4 @@
-"""The running media service, called as the gateway calls it."""
+"""A client of the media service, which runs in a real process. It calls the service as the gateway does."""
 
 import time
 from collections.abc import Callable
@@ -24,7 +24,7 @@ ACCOUNT = "usr_a"
 
 
 class RunningMedia:
-    """The running service, with its calls and its storage."""
+    """Calls the running media service and its storage."""
 
     def __init__(self, service: Any) -> None:
         self.service = service
@@ -53,7 +53,7 @@ class RunningMedia:
         return self.service.commit_upload(caller, request, timeout_seconds=30.0)
 
     def fetch(self, media: api.Media, **headers: str) -> urllib3.BaseHTTPResponse:
-        """Fetches the file of a public address from the storage, as the gateway does."""
+        """Fetches a file from the storage, given its record with a public URL, as the gateway does."""
         key, filename = media.url.rsplit("/", 2)[1:]
         found = self.service.locate_file(self.caller(), api.LocateFile(key=key, filename=filename))
         return self.http.request("GET", found.source_url, headers=headers)
@@ -73,7 +73,7 @@ class RunningMedia:
         return client.presigned_get_object(env["S3_BUCKET"], name)
 
     def tell(self, word: PostMedia) -> None:
-        """Sends the event `post.media`, as publishing does."""
+        """Sends the event `post.media`, as the service publishing does."""
         event = Event(
             id=new_id("evt"),
             event="post.media",

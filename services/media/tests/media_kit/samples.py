@@ -1,4 +1,4 @@
-"""Small sample files of the seven types. Some are built byte by byte, to show what is in them."""
+"""Small sample files of the seven accepted types. Some are built byte by byte, so that a test knows all content."""
 
 import io
 import struct
@@ -31,7 +31,7 @@ _PILLOW = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/
 
 
 def tells_place(data: bytes) -> bool:
-    """Tells whether the data contain the samples' location in any of the forms in which they hold it."""
+    """Whether the data contain the samples' location, in text or in EXIF form."""
     seconds = struct.pack("<II", 3024, 100), struct.pack(">II", 3024, 100), struct.pack("<II", 756, 25)
     return any(
         it in data for it in (b"48.8584", b"48,51.504", b"GPSL", *seconds, struct.pack(">II", 756, 25))
@@ -47,15 +47,15 @@ def picture(mime_type: str = "image/jpeg", size: tuple[int, int] = (40, 30), **o
 
 
 def converted(mime_type: str) -> bytes:
-    """Returns the image of `picture` as AVIF or HEIC, with PROFILE and a location.
+    """Returns the image of `picture` as AVIF or HEIC, with a colour profile and a location.
 
-    The HEIC file also has an orientation, so that readers turn the image.
+    The HEIC file also has an orientation that makes viewers turn the image.
     """
     return avif() if mime_type == "image/avif" else _HEIC.read_bytes()
 
 
 def avif(frames: int = 1, orientation: int = 1) -> bytes:
-    """Returns an AVIF image with a location. `orientation` is a value of EXIF."""
+    """Returns an AVIF image with a location. `orientation` is a value of EXIF's Orientation."""
     exif = Image.Exif()
     exif[0x0112], exif[0x8825] = orientation, GPS
     image, file = Image.open(io.BytesIO(picture("image/png"))), io.BytesIO()
@@ -203,7 +203,7 @@ def _filler(length: int) -> bytes:
 
 
 def fragments(*, lasts: int = 0) -> bytes:
-    """Returns a fragmented MP4 video of two frames, with a location beside each in a track of its own."""
+    """Returns a fragmented MP4 video of two frames. Another track has a location for each frame."""
     place = PLACE.encode()
     extends = [box(b"trex", bytes(4), struct.pack(">5I", number, 1, 1250, 0, 0)) for number in (1, 2)]
     movie = _movie(
@@ -233,14 +233,14 @@ def fragments(*, lasts: int = 0) -> bytes:
 
 
 def element(kind: int, *contents: bytes, unknown: bool = False) -> bytes:
-    """Returns an EBML element. `unknown` leaves its size open."""
+    """Returns an EBML element. With `unknown` it does not state its size."""
     body = b"".join(contents)
     size = b"\x01" + b"\xff" * 7 if unknown else b"\x01" + len(body).to_bytes(7, "big")
     return kind.to_bytes((kind.bit_length() + 7) // 8, "big") + size + body
 
 
 def _block(track: int, data: bytes, *, seconds: float = 0.0) -> bytes:
-    """Returns a block of a cluster. With `seconds` the block states its duration."""
+    """Returns the block of a frame. With `seconds` it states its duration."""
     if not seconds:
         return element(0xA3, bytes([0x80 | track]), b"\0\0\x80", data)
     block = element(0xA1, bytes([0x80 | track]), b"\0\0\0", data)
@@ -257,8 +257,8 @@ def recording(
 ) -> bytes:
     """Returns a WebM video of two frames in 2.5 seconds.
 
-    `live`: of unknown size, as a browser records it. `timed`: whether it states its duration. `tags`: adds a location
-    to tags, title, chapters and subtitles.
+    `live`: does not state its size, as a browser records it. `timed`: states its duration. `tags`: adds a location to
+    tags, title, chapters and subtitles.
     """
     place = PLACE.encode()
     frame = picture("image/webp", (64, 48))[20:]  # of a lossy image the frame is one of VP8
@@ -302,7 +302,7 @@ PLACE_BOXES = {
 
 
 def good(mime_type: str) -> bytes:
-    """Returns an ordinary file of the type."""
+    """Returns a valid, ordinary file of this media type."""
     if mime_type == "video/webm":
         return recording()
     if mime_type.startswith("video/"):

@@ -1,4 +1,6 @@
-"""The use cases over a real database and a real bucket, and a function that calls from several threads."""
+"""The use cases of the media service over a real database and a real bucket, and a function that calls from several
+threads.
+"""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -78,7 +80,7 @@ class World:
 
     @contextmanager
     def unanswered(self) -> Iterator[None]:
-        """Makes the storage keep each object that the service puts, but lose the answer."""
+        """Makes the storage store each object that the service puts during the block, but lose its answer."""
         put = self.context.bucket.put
 
         def lost(*arguments: Any) -> None:
@@ -119,7 +121,9 @@ class World:
 
 
 def at_once(count: int, function: Callable[[int], Any]) -> list[Any]:
-    """Calls the function from `count` threads that start together. Returns their results and exceptions."""
+    """Calls the function in `count` threads that start together, each with its number. Returns their results or
+    exceptions.
+    """
     results: list[Any] = [None] * count
     start = threading.Barrier(count)
 

@@ -1,1 +1,1 @@
-"""Code that tests of publishing share: a platform, a media service, and functions for frequent steps."""
+"""Code that tests of publishing share: fakes of a platform and of the media service, and frequent steps."""

@@ -1,4 +1,4 @@
-"""A media service that keeps the promises of its contract, in memory."""
+"""A fake of the media service, in memory, which fulfils the service's contract."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,27 +21,29 @@ PUBLIC = "http://127.0.0.1:8080/media"
 
 
 class Killed(BaseException):
-    """The process ends here: no more of its code runs."""
+    """Raised where the simulated process ends."""
 
 
 @dataclass
 class FakeMedia:
-    """`held` maps each post to the files attached to it, and each file to whether an event has confirmed it."""
+    """A media service in memory. `held` maps a post to its attached files, and each file to whether an event has
+    confirmed the attachment.
+    """
 
     files: dict[str, api.MediaFile] = field(default_factory=dict)
     held: dict[str, dict[str, bool]] = field(default_factory=dict)
     heard: dict[str, int] = field(default_factory=dict)
-    #: By post, the revision that files were attached for last.
+    #: Post → the revision for which files were last attached.
     attached_for: dict[str, int] = field(default_factory=dict)
     calls: list[str] = field(default_factory=list)
     is_away: bool = False
     #: Whether renditions are still being made.
     is_busy: bool = False
-    #: By post, the platforms that its files were attached for last.
+    #: Post → the platforms for which its files were last attached.
     platforms: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def add(self, mime_type: str = "image/jpeg", size_bytes: int = 1_000, **known: Any) -> str:
-        """Adds a file and returns its id. Takes width, height and duration_seconds where they matter."""
+        """Adds a file and returns its id. `known` may hold width, height and duration_seconds."""
         media_id = f"med_{len(self.files) + 1}"
         kind = "video" if mime_type.startswith("video/") else "photo"
         ending = mime_type.split("/")[1]
@@ -52,16 +54,16 @@ class FakeMedia:
         return media_id
 
     def in_use(self, media_id: str) -> bool:
-        """Tells whether a DELETE of the file would be refused."""
+        """Whether a post has the file, so that a DELETE of the file would be refused."""
         return any(media_id in ids for ids in self.held.values())
 
     def lapse(self) -> None:
-        """Drops the attachments that no event has confirmed, as if their time had passed."""
+        """Drops the attachments that no event has confirmed, as the media service does after some time."""
         for post_id, ids in self.held.items():
             self.held[post_id] = {media_id: True for media_id, confirmed in ids.items() if confirmed}
 
     def hear(self, word: PostMedia) -> None:
-        """Delivers the event `post.media`."""
+        """Delivers an event `post.media`. Ignores an event about an older revision."""
         if word.revision <= self.heard.get(word.post_id, 0):
             return
         self.heard[word.post_id] = word.revision

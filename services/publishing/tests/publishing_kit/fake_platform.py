@@ -1,4 +1,4 @@
-"""A platform that does what the test says, and the comments of its visitors."""
+"""A fake platform that does what the test says, and the comments of its visitors."""
 
 import threading
 from collections.abc import Callable
@@ -27,8 +27,8 @@ VISITED_AT = datetime(2026, 11, 20, 12, tzinfo=UTC)
 
 @dataclass
 class FakePlatform(Connector):
-    """Keeps the published posts in order. `script` holds exceptions that the next calls of `publish` raise. A call
-    whose exception was given to `keep` keeps the post before it raises.
+    """A platform that keeps the published posts in order. `script` holds exceptions that the next calls of `publish`
+    raise. If an exception was given to `keep`, the call publishes the post before it raises the exception.
     """
 
     posts: list[tuple[str, str]] = field(default_factory=list)
@@ -37,7 +37,8 @@ class FakePlatform(Connector):
     comments: list[tuple[str, str]] = field(default_factory=list)
     comment_script: list[Exception] = field(default_factory=list)
     looks: int = 0
-    #: As most platforms' connectors do: without a word in the checkpoint nothing was sent, and nobody is asked.
+    #: Whether the look-up relies on the checkpoint, as most connectors do: if it does not say that the post was sent,
+    #: the platform is not asked.
     trusts_checkpoint: bool = False
     before: Callable[[str], None] = lambda message: None
     lock: Any = field(default_factory=threading.Lock)
@@ -104,7 +105,9 @@ class FakePlatform(Connector):
         return Profile("x", None, 0, None)
 
     def keep(self, problem: Exception) -> Exception:
-        """Marks an exception of a script: the platform does what it is asked to do, and then raises the exception."""
+        """Marks an exception for `script`: the call that raises it first does what it was asked to do. Returns the
+        exception.
+        """
         problem.kept = True  # type: ignore[attr-defined]
         return problem
 
@@ -115,12 +118,12 @@ class FakePlatform(Connector):
 
 @dataclass
 class Wall:
-    """The comments that visitors wrote under a post. Stands in for the platform's list."""
+    """The comments that visitors wrote under a post, as the platform lists them."""
 
     made: list[RemoteComment] = field(default_factory=list)
     asked: list[dict[str, Any]] = field(default_factory=list)
     read: list[str] = field(default_factory=list)
-    #: Raised by the next calls.
+    #: Exceptions that the next calls raise.
     script: list[Exception] = field(default_factory=list)
     most: int = 100
 
@@ -154,5 +157,5 @@ class Wall:
 
 
 def one_connector(platform: FakePlatform) -> dict[str, Any]:
-    """Returns the platform as the connector of every code but TW, which has none."""
+    """Returns platform code → this platform, for every code but TW, which has no connector."""
     return {code: platform for code in PLATFORMS if code != "TW"}

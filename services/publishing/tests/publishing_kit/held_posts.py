@@ -1,4 +1,4 @@
-"""A page with posts of a person who may lose access."""
+"""A page with posts of a person who may lose access to it."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -17,7 +17,7 @@ GUEST = Maker(user_id="usr_guest", token_id="tok_guest")
 
 
 class Scene:
-    """A page with posts of a guest and of its owner."""
+    """A page with queued posts of a guest (a collaborator) and of its owner."""
 
     def __init__(self, world: World) -> None:
         self.world, self.page = world, world.page()
@@ -41,8 +41,8 @@ class Scene:
     def lose_access(
         self, *token_ids: str, reason: str = "collaborator_removed", account: str | None = None
     ) -> None:
-        """Delivers the event that these tokens have lost access (the guest's by default), and runs the worker that
-        holds their posts.
+        """Delivers the event that these tokens (by default the guest's) have lost access, and runs the worker loop
+        that holds their posts.
         """
         data = AccessRevoked(reason=reason, token_ids=token_ids or ("tok_guest", "tok_guest_before"))
         event = Event(
@@ -57,7 +57,7 @@ class Scene:
         self.look()
 
     def look(self) -> None:
-        """Runs the worker that holds posts until it has nothing to do, without waiting for its next time."""
+        """Runs the worker loop that holds posts until it has nothing left to do, without waiting for its next time."""
         self.world.run("UPDATE post_holds SET wake_at = clock_timestamp()")
         while access_loss.hold_posts(self.world.app):
             pass

@@ -1,4 +1,4 @@
-"""A Graph API in this process, which keeps a page's posts on Facebook and Instagram."""
+"""A fake of Meta's Graph API in this process. It keeps the posts of a page on Facebook and Instagram."""
 
 import json
 import random
@@ -18,21 +18,21 @@ _CALLS = ("read", "create", "stage")
 
 @dataclass
 class PlayedGraph:
-    """Stands in for `publishing.platforms.meta.graph.Graph`. It names pictures by their addresses."""
+    """Replaces `publishing.platforms.meta.graph.Graph`. A picture is identified by its URL."""
 
-    #: How often an answer to what makes a post is lost, before it has worked or after.
+    #: Probability that a call which publishes a post gets no answer: half of these calls have not published it.
     loses: float = 0.0
     draw: random.Random = field(default_factory=random.Random)
     posts: list[dict[str, Any]] = field(default_factory=list)
-    #: Staged photos and containers by id: what they show, and whether a post shows it.
+    #: Id of a staged photo or container → its picture, and whether a post has it.
     staged: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def pictures(self, account_id: str) -> list[str]:
-        """Returns the picture of each post of an account."""
+        """Returns the picture of each of an account's posts, in order."""
         return [post["picture"] for post in self.posts if post["account"] == account_id]
 
     def shows(self, remote_id: str) -> str:
-        """Returns the picture of a post."""
+        """Returns the picture of the post with this id."""
         return next(post["picture"] for post in self.posts if post["id"] == remote_id)
 
     def stage(
@@ -51,7 +51,7 @@ class PlayedGraph:
         file: MediaSource | None = None,
         fields: str | None = None,
     ) -> dict[str, Any]:
-        check_permission()  # as the wire does, right before it sends
+        check_permission()  # as the real HTTP client does, right before it sends
         if self.draw.random() < self.loses / 2:
             raise OutcomeUnknown("lost before it arrived")
         if edge == "photos":
@@ -108,7 +108,7 @@ class PlayedGraph:
 
 
 class GraphOf:
-    """The PlayedGraph as one process calls it. The process may be killed before and after each call."""
+    """A PlayedGraph as one simulated process calls it. The process may be killed before and after each call."""
 
     def __init__(self, process: Process, graph: PlayedGraph) -> None:
         self._process, self._graph = process, graph
@@ -124,7 +124,7 @@ class GraphOf:
 
 
 def opened(_url: str, size_bytes: int) -> Any:
-    """Returns an opener for a file of this size, in place of the storage."""
+    """Returns a function that opens a file of this size, in place of the storage."""
     return lambda: nullcontext(iter((bytes(size_bytes),)))
 
 

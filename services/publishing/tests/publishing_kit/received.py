@@ -1,4 +1,4 @@
-"""Comments of visitors as a platform's webhooks bring them, and the events about them."""
+"""Comments of visitors that a platform reports by its webhooks, and the events about them."""
 
 import hashlib
 import hmac
@@ -67,7 +67,7 @@ def hook(world: World, post: api.PublishResult, *made: RemoteComment) -> dict[st
 
 
 def on_instagram(world: World) -> api.PublishResult:
-    """Returns a published post on Instagram, which takes it without a photo in these tests."""
+    """Returns a published post on Instagram. In these tests Instagram accepts it without a photo."""
     page = world.page()
     post = world.published(page)
     world.run("UPDATE pages SET platform = 'IG'")

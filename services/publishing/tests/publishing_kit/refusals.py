@@ -1,4 +1,4 @@
-"""The error with which a call was refused."""
+"""Catches the error with which a call is refused."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,7 +9,7 @@ from contracts.errors import ApiError
 
 
 def refused(call: Callable[..., Any], *args: Any, **fields: Any) -> ApiError:
-    """Returns the error that the call raises. Fails the test if it raises none."""
+    """Runs a call and returns the ApiError that it raises. Fails the test if it raises none."""
     with pytest.raises(ApiError) as refusal:
         call(*args, **fields)
     return refusal.value

@@ -1,4 +1,4 @@
-"""Pages whose tokens are renewed, and a login whose refresh tokens work only once."""
+"""Pages whose tokens have to be renewed, and a fake login whose refresh tokens work only once."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,7 +21,7 @@ SOON = PlatformRefusal(Refusal.TRANSIENT, "TIMED_OUT", "Later.")
 
 @dataclass
 class FakeLogin(Login):
-    """A login where each refresh token works once. The next refreshes raise the exceptions in `script`."""
+    """A platform's login whose refresh tokens work once. `script` holds exceptions that the next refreshes raise."""
 
     script: list[Exception] = field(default_factory=list)
     refreshed: list[str] = field(default_factory=list)
@@ -89,7 +89,7 @@ class Renewals:
         return claimed
 
     def claim(self) -> Renewal:
-        """Claims and returns the only renewal that is due."""
+        """Claims the only renewal that is due, and returns it."""
         with self.world.database.transaction() as connection:
             [renewal] = RenewalStore(connection).claim(1, 120)
         return renewal

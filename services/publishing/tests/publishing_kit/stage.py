@@ -1,4 +1,4 @@
-"""Processes of publishing on one database, interleaved statement by statement. The platform runs in the test's
+"""Simulated processes of publishing on one database, whose statements are interleaved. The platform is in the test's
 process.
 """
 
@@ -37,8 +37,8 @@ _ROUNDS = 8
 
 
 class AtPlatform:
-    """The platform as one process calls it. Before and after each call the test may kill the process or run another
-    one.
+    """The platform as one simulated process calls it. The process may be killed before and after each call, or another
+    one may run.
     """
 
     def __init__(self, process: Process, platform: FakePlatform) -> None:
@@ -59,8 +59,8 @@ class AtPlatform:
         return self._visible("reply", *arguments)
 
     def _visible(self, name: str, *arguments: Any) -> Any:
-        """Calls a method that makes something visible. Checks the permission right before it sends, as the real HTTP
-        client does.
+        """Calls a method that publishes something. Checks right before the call that the process may still send, as
+        the real HTTP client does.
         """
 
         def call() -> Any:
@@ -77,21 +77,21 @@ def _no_answer() -> OutcomeUnknown:
 
 @dataclass
 class Stage:
-    """Processes and pages for the tests of interleavings, and the recovery after a run."""
+    """Simulated processes and pages for tests of interleavings, and functions that recover after a run."""
 
     world: World
     interleaver: Interleaver
     settings: Settings
     media: FakeMedia
     platform: FakePlatform
-    #: Reaps workers whose leases have passed; its own never does.
+    #: Ends the claims of workers whose leases have passed. Its own lease never passes.
     reaper: SendingContext
     #: Seconds for which all processes were paused.
     paused_seconds: float = 0.0
 
     def app(self, process: Process) -> SendingContext:
-        """Returns the context of a process that has just started. The statements that renew its lease can be
-        interrupted too.
+        """Returns the context of a simulated process that has just started. The run may also interrupt the statements
+        that renew its lease.
         """
         connector = self.connector_of(process)
         app = SendingContext(process.database, self.settings, self.media, dict.fromkeys(PLATFORMS, connector))
@@ -101,14 +101,14 @@ class Stage:
         return app
 
     def elapsed(self) -> float:
-        """Returns the processes' monotonic time, which `leases_end` moves forward."""
+        """Returns the monotonic time of the processes, which `leases_end` moves forward."""
         return _ELAPSED() + self.paused_seconds
 
     def connector_of(self, process: Process) -> Any:
         return AtPlatform(process, self.platform)
 
     def use_graph(self, graph: PlayedGraph, platform: str) -> None:
-        """Makes the processes use this platform's real connector, over the PlayedGraph."""
+        """Makes the processes use the real connector of this platform, over the PlayedGraph."""
         made: dict[str, Any] = {}
 
         def connector_of(process: Process) -> Any:
@@ -125,11 +125,11 @@ class Stage:
         self.world.app.connectors = dict.fromkeys(PLATFORMS, connector(graph))
 
     def meanwhile(self, name: str, happens: Callable[[], Any]) -> Try:
-        """Returns a try that runs `happens` at one moment, which the seed chooses."""
+        """Returns a `Try` that calls `happens` once, at a moment that the seed chooses."""
         return Try(name, self.interleaver.process("meanwhile"), happens, cuts=())
 
     def leases_end(self) -> Try:
-        """Returns a try that ends all leases, as if every process had been paused for longer than its lease."""
+        """Returns a `Try` that ends all leases, as if every process had been paused for longer than its lease."""
 
         def pause() -> None:
             self.paused_seconds += 2 * self.settings.lease_seconds
@@ -138,7 +138,7 @@ class Stage:
         return self.meanwhile("the leases end", pause)
 
     def looks_come(self) -> Try:
-        """Returns a try that makes all look-ups due, after the settle time of their outcomes."""
+        """Returns a `Try` that makes all look-ups due, as if the settle time had passed."""
         return self.meanwhile("looks are due", self._bring_looks)
 
     def _bring_looks(self) -> None:
@@ -152,11 +152,11 @@ class Stage:
         return publish_now.publish(self.app(process), self.world.caller(), request)
 
     def brand_page(self, **fields: Any) -> api.Page:
-        """Links a page of a new brand, so that the posts of other runs do not count against the brand's guardrails."""
+        """Links a page to a new brand, so that the posts of other runs do not count for the brand's guardrails."""
         return self.world.page(brand=new_id("brd"), **fields)  # type: ignore[no-any-return]
 
     def connect_again(self, page: api.Page) -> api.Page:
-        """Links the same account of the platform to another brand."""
+        """Links the page's account of the platform to another brand too."""
         request = api.LinkPage(
             owner_account_id=self.world.caller().account_id,
             brand_id=new_id("brd"),
@@ -181,29 +181,29 @@ class Stage:
         self.world.run("UPDATE pages SET expired = true WHERE id = :id", id=page.id)
 
     def send_due(self, process: Process, app: SendingContext | None = None) -> None:
-        """Runs the due worker of a process once. Sends the claimed posts page after page."""
+        """Claims due posts once for a process, and sends them, one page after the other."""
         app = app or self.app(process)
         claimed, _ = due_posts.claim_queues(app, 8)
         for page, posts in claimed:
             due_posts.send_queue(app, page, posts)
 
     def recover(self, process: Process) -> None:
-        """Runs each loop that continues other processes' work, including look-ups. Each runs a single time."""
+        """Runs once each worker loop that continues the work of dead processes, look-ups included."""
         app = self.app(process)
         claim_recovery.recover_claims(app)
         for look in reconciliation._claim(app, 8):
             look()
 
     def recover_all(self) -> None:
-        """Continues the work of all processes after a run, as if leases and settle times had passed. Posts that wait
-        for a later time are not sent.
+        """Continues the work of all processes after a run, as if all leases and settle times had passed. Does not send
+        posts that wait for a later time.
         """
         self.reap_all()
         self.world.look(after_seconds=100)
         self.world.send()
 
     def reap_all(self) -> None:
-        """Lets everything lapse that the processes of the run had claimed, as if all of them were dead."""
+        """Ends all claims of the run's processes, as if all of them were dead."""
         self.world.lapse()
         self.reaper.lease.renew()
         claim_recovery.recover_claims(self.reaper)
@@ -211,7 +211,7 @@ class Stage:
             claim_recovery.recover_claims(self.reaper)
 
     def posted(self, page: api.Page) -> list[str]:
-        """Returns the texts of the page's posts on the platform, in order."""
+        """Returns the texts of the page's posts on the platform, in the order of their publication."""
         return [
             text for remote_id, text in self.platform.posts if remote_id.startswith(f"{page.account_id}_")
         ]
@@ -220,8 +220,8 @@ class Stage:
         return self.world.ask("SELECT * FROM posts WHERE page_id = :page ORDER BY id", page=page.id)  # type: ignore[no-any-return]
 
     def told(self, page: api.Page, *, immediate_posts: bool = False) -> list[str]:
-        """Returns the events about the page's posts and their units that a subscription gets, with or without
-        `immediate_posts`.
+        """Returns the names of the events about the page's posts and their units that a subscription gets, with or
+        without the option `immediate_posts`.
         """
         rows = self.world.ask(
             "SELECT event FROM outbox WHERE convert_from(body, 'UTF8')::json ->> 'audience' IN ('', :audience) AND ("
@@ -234,7 +234,9 @@ class Stage:
         return [row.event for row in rows]
 
     def settle(self, *pages: api.Page) -> None:
-        """Lets time pass and runs the worker loops, until no post of these pages is queued, being sent or unknown."""
+        """Lets time pass and runs the worker loops, until no post of these pages is queued, being sent or unknown.
+        Fails the test if that does not happen.
+        """
         ids = [page.id for page in pages]
         for _ in range(_ROUNDS):
             self.reap_all()
@@ -249,7 +251,7 @@ class Stage:
                 ids=ids,
             ):
                 return
-        self.world.look(after_seconds=100_000)  # what cannot be established is given up
+        self.world.look(after_seconds=100_000)  # so long that publishing gives up look-ups
         if not self.world.ask(
             "SELECT FROM posts WHERE page_id = ANY(:ids) AND state IN ('queued', 'sending', 'unknown') LIMIT 1",
             ids=ids,
@@ -266,7 +268,7 @@ class Stage:
 
 
 class Client:
-    """A client who waits for the answer to a publish at once. It may stop waiting at any moment, as `answering.run`
+    """A client that waits for the answer to a publish at once, and may stop waiting at any moment, as `answering.run`
     does.
     """
 
@@ -286,7 +288,7 @@ class Client:
         return ended
 
     def stop_waiting(self) -> None:
-        """Stops waiting, unless the outcome is stored already: then the client still gets it."""
+        """Stops waiting, unless the outcome is stored already: the client then still gets the outcome."""
         if self._has_ended:
             return
         left = self._leave()
@@ -296,8 +298,8 @@ class Client:
             self._heard = "unknown"
 
     def heard(self, part: Ended) -> str:
-        """Returns what the client learned: `published`, `refused`, `unknown`, or `nothing` if its answer does not tell
-        the outcome or there was none.
+        """Returns what the client knows: `published`, `refused`, `unknown`, or `nothing` if it got no answer or one
+        that does not tell the outcome.
         """
         if self._heard is not None:
             return self._heard

@@ -1,4 +1,4 @@
-"""Functions for the frequent steps of tests."""
+"""Functions for the frequent steps of publishing's tests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ ACCOUNT, BRAND = "usr_a", "brd_a"
 
 @dataclass
 class World:
-    """A publishing process over a real database, with a platform that does what the test says."""
+    """A publishing process over a real database, with a fake platform that does what the test says."""
 
     app: SendingContext
     database: Database
@@ -64,7 +64,7 @@ class World:
         return edits.edit(self.app, self.caller(), api.EditPost(id=post.id, **fields))
 
     def fill(self, page: api.Page, count: int) -> list[api.ScheduledPost]:
-        """Schedules posts a minute apart, the first in 11 minutes. The text of each is the page's id and a number."""
+        """Schedules posts a minute apart, the first in 11 minutes. The text of a post is the page's id and a number."""
         start = self.in_minutes(11)
         return [self.schedule(page, start + timedelta(minutes=n), f"{page.id} {n}") for n in range(count)]
 
@@ -75,7 +75,7 @@ class World:
         return post
 
     def send(self, app: SendingContext | None = None) -> None:
-        """Runs the due worker until it has nothing to do."""
+        """Sends due posts until there are none left."""
         app = app or self.app
         while due_posts.publish_due_posts(app):
             assert app.page_queues.wait_idle(10)
@@ -86,13 +86,13 @@ class World:
         self.run("UPDATE posts SET lease_until = clock_timestamp() WHERE lease_until < 'infinity'")
 
     def recover(self) -> int:
-        """Gives back the posts that dead processes had claimed, as another process does. Returns their number."""
+        """Gives back the posts that dead processes had claimed, as another process would. Returns their number."""
         self.other = self.other or self.make_app()
         self.other.lease.renew()
         return claim_recovery.recover_claims(self.other)
 
     def look(self, after_seconds: float = 0) -> None:
-        """Looks up every post with an unknown outcome, as if it had been unknown for this time."""
+        """Looks up every post with an unknown outcome on the platform, as if it had been unknown for this time."""
         self.run(
             "UPDATE posts SET lease_until = clock_timestamp(),"
             " unknown_since = clock_timestamp() - make_interval(secs => :s) WHERE state = 'unknown'",
@@ -139,7 +139,7 @@ class World:
         return publish_now.publish(self.app, self.caller(), request)
 
     def poll(self, app: SendingContext | None = None) -> None:
-        """Makes every poll for comments due, and runs the polls."""
+        """Makes every comment poll due and runs the polls."""
         self.run("UPDATE comment_polls SET wake_at = clock_timestamp()")
         self.poll_due(app)
 

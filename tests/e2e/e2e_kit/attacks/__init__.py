@@ -1,1 +1,3 @@
-"""What attackers send: ids of other accounts, URLs into our own network, and texts that contain scripts."""
+"""Requests of attackers: with ids of other accounts, with URLs into our own network, and with texts that contain
+scripts.
+"""

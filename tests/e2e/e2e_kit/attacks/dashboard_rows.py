@@ -1,7 +1,7 @@
-"""Every address and form of the dashboard that takes an id, to be called with ids of another owner.
+"""All routes and forms of the dashboard that take an id, to be requested with ids of another owner.
 
-`{kind}` stands for an id of the owner. The addresses come from the dashboard's own list of routes; `rows` fails for a
-route or form that this module does not mention.
+`{kind}` stands for an id of that owner. The routes come from the dashboard's own list; `rows` fails for a route or
+form that this module does not mention.
 """
 
 import re
@@ -13,14 +13,15 @@ from dashboard.config import Config
 
 Form = dict[str, str | list[str]]
 
-#: What each part of an address names. `code` is the secret of a link in a mail, which only the mailbox has.
+#: Parameter of a route → the kinds of ids that it takes. `code` is the secret in a mailed link, which only the mailbox
+#: has.
 _PARTS = {
     "post_id": ("{queued}", "{published}"), "page_id": ("{page}",), "brand_id": ("{brand}",), "user_id": ("{user}",),
     "media_id": ("{media}",), "webhook_id": ("{webhook}",), "delivery_id": ("{delivery}",), "token_id": ("{token}",),
     "invitation_id": ("{invitation}",), "job_id": ("{job}",), "reset_id": ("{user}",), "change_id": ("{user}",),
     "request_id": ("{request}",), "code": ("guessed",),
 }  # fmt: skip
-#: The same part names something else there.
+#: Routes in which a parameter takes other kinds of ids.
 _PARTS_OF = {"account.end": {"session_id": ("{signed_in}",)}, "pages.choose": {"session_id": ("{session}",)}}
 _ACTIONS = {
     "posts.act": ("retry", "cancel", "dismiss", "release", "edit"),
@@ -30,7 +31,7 @@ _ACTIONS = {
 }
 _LATER: Form = {"date": "2099-01-01", "time": "12:00", "zone": "UTC"}
 _POST: Form = {"page_id": "{page}", "message": "x", "when": "later", **_LATER}
-#: Forms that name something in their fields, or need some to be sent on to the API.
+#: Route → forms to send. They have an id in a field, or fields without which the dashboard does not call the API.
 _FORMS: dict[str, tuple[Form, ...]] = {
     "posts.act": ({"message": "x", **_LATER},),
     "calendar.move": ({"post_id": "{queued}", **_LATER},),
@@ -68,7 +69,7 @@ _FORMS: dict[str, tuple[Form, ...]] = {
     "sign_up.use_email": ({"password": "guessed it"},),
     "invitations.accept": ({"password": "guessed it"},),
 }
-#: Screens whose query names something.
+#: Route → query parameters with an id.
 _QUERIES = {
     "calendar.show": ("page={page}", "brand={brand}", "view=list&state=failed&page={page}"),
     "posts.index": ("page={page}", "brand={brand}", "tab=published&page={page}", "tab=attention&page={page}"),
@@ -81,7 +82,7 @@ _QUERIES = {
     "developers.requests": ("token_id={token}",),
     "activity.audit": ("brand={brand}",),
 }
-#: Routes that name nothing of an account's, so nobody can name somebody else's there.
+#: Routes without an id of an account's objects: they cannot name another owner's.
 _NAMELESS = {
     "static", "healthz", "sign_in.show", "sign_in.enter", "sign_in.forgot", "sign_in.ask_for_link", "sign_in.leave",
     "sign_up.show", "sign_up.create", "overview.show", "overview.account", "overview.goes_out_next",
@@ -92,19 +93,19 @@ _NAMELESS = {
     "account.choose_dates", "account.change_password",
     "account.end_all", "codes.show", "codes.begin", "codes.confirm", "codes.off", "shared_work.leave",
     "shared_work.others",
-    # They ask for the password; the link's id is compared only when it is sent.
+    # They show a form for a password. The id in the link is compared only when the form is sent.
     "sign_up.confirm", "sign_up.choose", "sign_up.confirm_email",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Row:
-    """A request with ids of another owner."""
+    """A request to the dashboard with ids of another owner."""
 
     method: str
     address: str
     form: Form = field(default_factory=dict)
-    #: Whether htmx asks for a part of a page.
+    #: Whether the request is htmx's, for a part of a page.
     is_part: bool = False
 
     def __str__(self) -> str:
@@ -113,7 +114,7 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """Returns every such request. Raises AssertionError for a route that this module does not mention."""
+    """Returns all such requests. Raises AssertionError for a route that this module does not mention."""
     app = create_app(Config(api_url="http://127.0.0.1:9"))
     found: list[Row] = []
     for rule in app.url_map.iter_rules():
@@ -136,7 +137,7 @@ def rows() -> list[Row]:
 
 
 def _addresses(endpoint: str, rule: str) -> Iterator[str]:
-    """Yields the addresses of a route: in each of them one parameter is an id of the other owner."""
+    """Yields the paths of a route, with an id of the other owner in place of each of its parameters."""
     part = re.search(r"<(?:\w+:)?(\w+)>", rule)
     if part is None:
         yield rule

@@ -1,6 +1,6 @@
-"""A dashboard over a fake API whose answers have a hostile text in every field that holds text.
+"""A dashboard with a fake API, whose answers have a hostile text in every text field.
 
-The answers are built from the types of the Python client. So they also fill fields that no test can set at a platform,
+The answers are made from the types of the Python client. So they also fill fields that no test can set at a platform,
 and fields that are added later.
 """
 
@@ -24,18 +24,19 @@ from dashboard.app import create_app
 from dashboard.config import Config
 from posthaste import Posthaste
 
-#: Fields with a text that is no stranger's: ids, addresses, days and what one can choose from.
+#: Fields whose text no stranger can choose: ids, URLs, days and values to choose from.
 _OURS = re.compile(r"(.*_)?(id|ids|url|src|date|month|cursor|timezone|time_zone|language|permalink)")
 _DEEPEST = 8
 
 
 class HostileApi:
-    """Stands in for the Python client: answers every call with records whose texts are all `text`."""
+    """A replacement for the Python client. It answers every call with records in which every text is `text`."""
 
     def __init__(self, description: dict[str, Any]) -> None:
         self._description = description
         self.text = ""
-        #: Chooses among the values that a field may have: each number gives others, until all have had their turn.
+        #: Selects one of the values that a field may have (Literal, bool). A test sets other numbers until all values
+        #: have been used.
         self.turn = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -64,14 +65,14 @@ class HostileApi:
 
 @cache
 def _hints(of: Any) -> dict[str, Any]:
-    """Returns the types of a record's fields, or of a method's parameters and its result."""
+    """Returns the types of the fields of a record class, or of the parameters and the result of a method."""
     return typing.get_type_hints(of, vars(sys.modules[of.__module__]))
 
 
 @contextmanager
 def hostile_dashboard(description: dict[str, Any]) -> Iterator[tuple[str, HostileApi]]:
-    """Runs a dashboard over a HostileApi with the description of the real API. Yields the dashboard's address and the
-    HostileApi.
+    """Runs a dashboard with a HostileApi, which has the OpenAPI description of the real API. Yields the dashboard's
+    URL and the HostileApi.
     """
     hostile = HostileApi(description)
     pages = make_server("127.0.0.1", 0, create_app(Config(api_url="http://127.0.0.1:9")), threaded=True)

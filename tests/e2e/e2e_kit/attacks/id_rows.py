@@ -1,4 +1,4 @@
-"""Every request that can name an id, and a caller who sends it with ids of another owner."""
+"""All requests to the API that can contain an id, and a caller that sends them with ids of another owner."""
 
 import json
 import random
@@ -19,18 +19,20 @@ PREFIXES = {
 }  # fmt: skip
 
 
-#: A span of time that contains the posts, as a calendar asks for it.
+#: A time range with all posts, as a calendar asks for it.
 _SPAN = "since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z"
 
 
 @dataclass(frozen=True)
 class Row:
-    """A request. In path and body, `{kind}` stands for an id of the owner and `<kind>` for one of the caller."""
+    """A request. In its path and body, `{kind}` stands for an id of the other owner and `<kind>` for an id of the
+    caller.
+    """
 
     method: str
     path: str
     body: Json | None = None
-    #: Responses to a token for another brand: brands and their objects are refused, the rest is not found.
+    #: The response to a token that is for another brand only: 403 for brands and their objects, otherwise 404.
     other_brand: tuple[int, str | None] = (403, "BRAND_NOT_AUTHORIZED")
 
     def __str__(self) -> str:
@@ -38,14 +40,14 @@ class Row:
 
     @property
     def fields(self) -> list[str]:
-        """Returns the fields of the body that hold an id of the owner."""
+        """The names of the body's fields with an id of the other owner."""
         return [name for name, value in (self.body or {}).items() if re.search(r"{\w+}", str(value))]
 
 
 GONE = (404, "NOT_FOUND")
-#: A token for brands cannot manage the account.
+#: The response if the token would have to manage the account, which a token for brands cannot do.
 NOT_FOR_BRANDS = (403, "MISSING_SCOPE")
-#: Of a token that may call every route.
+#: Scopes of a token that may call every route.
 EVERYTHING = "*,manage:*"
 _POST = {"page_id": "<page>", "message": "x"}
 _OVERRIDDEN = {
@@ -78,7 +80,7 @@ ROWS = (
     Row("POST", "/posts/schedule", {"page_ids": ["{page}"], "message": "x", "scheduled_at": tomorrow()}),
     Row("POST", "/posts/validate", {"page_id": "{page}", "message": "x"}),
     Row("POST", "/posts/validate", {"page_ids": ["{page}"], "message": "x"}),
-    # A page that is not among the call's own is refused, whoever it belongs to.
+    # A page that is not in the request's own list is refused, whoever owns it.
     Row("POST", "/posts/publish", _OVERRIDDEN, (400, "VALIDATION_ERROR")),
     Row("POST", "/posts/schedule", _OVERRIDDEN | {"scheduled_at": tomorrow()}, (400, "VALIDATION_ERROR")),
     Row("POST", "/posts/validate", _OVERRIDDEN, (400, "VALIDATION_ERROR")),
@@ -164,7 +166,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class Asker:
-    """A caller: a client, and the caller's own ids for the other parts of a request."""
+    """A caller of the API, with ids of its own for the other parts of a request."""
 
     api: Api
     own: dict[str, str]
@@ -192,7 +194,7 @@ def asker(account: Account, api: Api | None = None) -> Asker:
 
 
 def unknown() -> dict[str, str]:
-    """Returns well-formed ids of objects that do not exist."""
+    """Returns kind → well-formed id of an object that does not exist."""
     alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
     return {
         kind: f"{prefix}01m{''.join(random.choices(alphabet, k=23))}" for kind, prefix in PREFIXES.items()

@@ -1,10 +1,11 @@
-"""Two hundred texts that try to run a script, to end the element in which they stand, or to break the page's layout.
+"""Two hundred texts that try to run a script, to end the HTML element that contains them, or to break the layout of
+the page.
 
 Their scripts set `window.ran`.
 """
 
 _RUN = "window.ran=1"
-#: How a text might end where it stands, before markup of its own begins.
+#: Beginnings of a text that might end the element or attribute that contains it, so that markup can follow.
 _ENDS = (
     "",
     '">',
@@ -15,7 +16,7 @@ _ENDS = (
     "</option></select>",
     "</li></ul></main>",
 )
-#: Elements that run something as soon as they are in a page, or when they are loaded, shown, focused or moved.
+#: Elements that run a script as soon as they are on a page, or when they are loaded, shown, focused or moved.
 _ELEMENTS = (
     f"<script>{_RUN}</script>",
     f"<img src=x onerror={_RUN}>",

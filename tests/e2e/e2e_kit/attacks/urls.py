@@ -1,7 +1,7 @@
-"""URLs that lead into our own network in every known spelling, URLs that lead there only later, and public ones.
+"""URLs that lead into our own network in every known spelling, URLs that lead there only later, and public URLs.
 
-`refused_urls` must be refused in the request that gives them. `late_urls` and `redirects` look public; they must be
-refused when they are fetched. Their names and addresses exist in the simulated internet (e2e_kit/internet).
+The API must refuse `refused_urls` in the request that contains them. `late_urls` and `redirects` look public; they
+must be refused when they are fetched. Their names and addresses exist in the simulated internet (e2e_kit/internet).
 """
 
 from urllib.parse import urlsplit
@@ -58,7 +58,7 @@ _OTHER = [
     "http://" + "a." * 130 + "com/",
 ]  # fmt: skip
 
-#: Public, although they look private.
+#: Public addresses that look private.
 PUBLIC = _words(r"""
 http://example.com https://example.com/ HTTPS://EXAMPLE.COM/A.JPG https://example.com:8443/a.jpg http://example.com:80/
 https://sub.domain.example.co.uk/p/a.png?x=1&y=2 https://example.com./a.jpg https://cdn-1.example.com/a.jpg
@@ -96,7 +96,7 @@ _NAMES: dict[str, list[list[str]]] = {
     "127.0.0.1.nip.io": [["127.0.0.1"]],
     "7f000001.rbndr.us": [[HONEST], ["127.0.0.1"]],
     "localtest.me": [["127.0.0.1"], ["::1"]],
-    # Changes its mind: between creation and fetch, between look-up and connection, between two attempts.
+    # Names whose address changes: between creation and fetch, between look-up and connection, or between two attempts.
     "rebind.example.com": [["127.0.0.1"], [HONEST]],
     "rebind2.example.com": [[HONEST], [HONEST], ["127.0.0.1"]],
     "rebind6.example.com": [[HONEST], ["::1"]],
@@ -105,20 +105,20 @@ _HONEST_NAME, _GUIDE_NAME = "honest.example.com", "guide.example.com"
 
 
 def refused_urls(port: int) -> list[str]:
-    """Returns at least 150 URLs. Where the spelling permits a port, it is that of the canary: a server that must never
-    get a connection.
+    """Returns at least 150 URLs into our own network. Where the spelling permits a port, it is that of the canary, a
+    server that must never get a connection.
     """
     with_host = [f"http://{host}:{port}/x" for host in _LOOPBACK + _OURS]
     return list(dict.fromkeys([*with_host, *(form.replace("{}", str(port)) for form in _CONFUSING), *_OTHER]))
 
 
 def late_urls(canary_port: int) -> list[str]:
-    """Returns URLs with names that resolve, now or later, to our own addresses."""
+    """Returns URLs with host names that resolve, at once or at a later look-up, to addresses of this machine."""
     return [f"http://{name}:{canary_port}/x" for name in _NAMES]
 
 
 def redirects(canary_port: int) -> dict[str, tuple[int, str]]:
-    """Returns path → (status, Location) of the redirects to the canary, the server that must never get a connection."""
+    """Returns path → (status, Location) for redirects to the canary, a server that must never get a connection."""
     to = f"127.0.0.1:{canary_port}/x"
     return {
         "/301": (301, f"http://{to}"),
@@ -149,13 +149,13 @@ def guide_url(path: str) -> str:
 
 
 def world(honest_port: int, guide_port: int) -> dict[str, object]:
-    """Returns the names and addresses of the simulated internet, as e2e_kit/internet reads them."""
+    """Returns the names and addresses of the simulated internet, in the format of e2e_kit/internet."""
     names = _NAMES | {_GUIDE_NAME: [[GUIDE]], "*": [[HONEST]]}
     return {"names": names, "addresses": {GUIDE: guide_port, "*": honest_port}}
 
 
 def may_succeed(url: str) -> bool:
-    """Whether there is a moment at which the URL's name has only public addresses."""
+    """Whether the host name of a URL from `late_urls` or `redirects` has only public addresses at some moment."""
     if url == guide_url("/rebind"):
         return True
     answers = _NAMES.get(urlsplit(url).hostname or "", [])

@@ -1,11 +1,12 @@
-"""A simulated internet for the processes of one stack: its names and public addresses exist on this machine only.
+"""A simulated internet for the processes of one stack: host names and public addresses that exist on this machine
+only.
 
-Python loads this module at its start if the folder is on PYTHONPATH. It replaces sockets below eventlet and gevent.
-The code that decides which addresses are public is not changed: it sees real names and real addresses.
+Python loads this module when it starts, if the folder is on PYTHONPATH. The module replaces sockets below eventlet and
+gevent. The code that decides which addresses are public is unchanged: it sees real names and real addresses.
 
-INTERNET names a JSON file:
-  names      host → list of DNS answers, each a list of addresses; they are given in turn, so a name may change its mind
-  addresses  public address → port on the loopback of the server that stands in for it, whatever port is asked for
+The environment variable INTERNET names a JSON file:
+  names      host → list of DNS answers, each a list of addresses; they are given in turn, so an address may change
+  addresses  public address → port of the server on the loopback that replaces it, whatever port is requested
 The key `*` stands for any other name with a dot, or any other address that is not private. No connection leaves this
 machine. In the simulator's own process nothing is replaced.
 """

@@ -1,1 +1,1 @@
-"""Tools of the tests under faults: connections that fail, clocks that are wrong, recorded figures."""
+"""Tools of the tests under faults: connections that fail, clocks that are wrong, and a record of measured figures."""

@@ -1,4 +1,4 @@
-"""Causes faults of every kind, one after the other, during a block."""
+"""Causes faults of all kinds, one after the other, during a block."""
 
 import random
 import signal
@@ -19,8 +19,8 @@ FROZEN_SECONDS = (0.5, 14.0)
 
 
 class Chaos:
-    """Use it in a `with` statement. It causes a fault every `pause_seconds`, until `count` faults took effect or the
-    block ends. The order is drawn with a seed, so a run can be repeated.
+    """Causes a fault every `pause_seconds`, until `count` faults have taken effect or the block ends. The order
+    depends on the seed, so that a run can be repeated. Use it in a `with` statement.
     """
 
     def __init__(self, stack: FaultyStack, count: int, pause_seconds: float, seed: int = 6) -> None:
@@ -71,7 +71,7 @@ class Chaos:
             self.failure = error
 
     def _kill(self, name: str, number: signal.Signals) -> bool:
-        """Kills a process, but only if its last restart has finished. Returns whether it did."""
+        """Kills a process if its last restart has finished. Returns whether it was killed."""
         if self.stack.states()[name]["state"] != "ready":
             return False
         self.stack.kill(name, number)
@@ -94,8 +94,8 @@ class Chaos:
         return True
 
     def _some_links(self) -> list[str]:
-        """Chooses one link or all links of a server. Chooses publishing's more often, because publishing does the
-        tested work.
+        """Chooses one link of a server or all of them; publishing's more often, because publishing does the tested
+        work.
         """
         names = sorted(self.stack.links.ports)
         weights = [4 if name.startswith("publishing") else 1 for name in names]
@@ -106,12 +106,12 @@ class Chaos:
 
 
 def every(seconds: float, count: int) -> float:
-    """Returns the pause in seconds between `count` faults in this time."""
+    """Returns the pause, in seconds, between `count` faults in this time."""
     return seconds / count
 
 
 def wait_until(look: Callable[[], bool], seconds: float) -> bool:
-    """Waits until the condition is true. Returns False if the time is up before."""
+    """Polls until `look()` is true. Returns False if the time is up first."""
     end = time.monotonic() + seconds
     while not (true := look()):
         if time.monotonic() > end:

@@ -33,16 +33,17 @@ from schemathesis.specs.openapi.checks import (
 from fault_kit.sensible import Seen
 
 CHECKS = [
-    not_a_server_error,  # the first: a platform that refuses a post is no error of the server
+    not_a_server_error,  # comes first: a platform that refuses a post is no error of our server
     status_code_conformance,
     content_type_conformance,
     response_headers_conformance,
     response_schema_conformance,
 ]
-#: The walk goes on from what this kind gets; the others send the same, each so often.
+#: The walk continues from the responses to this kind of token. The others send the same request, each with this
+#: probability.
 WALKER = "live"
 OTHERS = {"one brand": 1.0, "collaborator": 1.0, "sandbox": 0.3, "revoked": 0.2, "none": 0.3}
-#: Tokens of the account itself: ids in their responses can be used by the walk.
+#: Tokens of the account itself: the walk can use the ids in their responses.
 OWN = (WALKER, "one brand", "collaborator")
 #: The share of requests with sensible values (`sensible`).
 SENSIBLE = 0.5
@@ -58,7 +59,7 @@ class Explorer:
     def __init__(self, given: dict[str, Any]) -> None:
         self.given = given
         self.begin = time.monotonic()
-        #: Set by the first request: a busy machine takes half a minute to read the description.
+        #: Set by the first request, because a busy machine takes half a minute to read the OpenAPI description.
         self.end: float | None = None
         self.now = dt.datetime.fromisoformat(given["now"])
         self.seen = [Seen(world) for world in given["worlds"]]
@@ -80,7 +81,7 @@ class Explorer:
         machine = self.machine(schema)
         try:
             while True:
-                with suppress(hypothesis.errors.Flaky):  # the same walk meets other answers: a new one
+                with suppress(hypothesis.errors.Flaky):  # a walk may get other answers: begin a new one
                     run_state_machine_as_test(machine, settings=settings)
         except Enough:
             pass
@@ -90,8 +91,8 @@ class Explorer:
         }  # fmt: skip
 
     def machine(self, schema: Any) -> Any:
-        """Returns a state machine that walks through the API. schemathesis's rules go on from what a response offers;
-        our own rule begins anew with any operation.
+        """Returns a state machine that makes requests one after the other. Rules of schemathesis continue from the
+        links in a response; our rule begins again with any operation.
         """
         explorer = self
 
@@ -121,7 +122,7 @@ class Explorer:
         cases = [found.ok().as_strategy() for found in schema.get_all_operations()]
 
         def begin(walk: Any, number: int, data: Any) -> None:
-            # Not drawn from a list, and another one for the same number: Hypothesis has its favourites.
+            # Not drawn from a list by Hypothesis, which prefers some values.
             walk.begun += 1
             case = data.draw(random.Random(f"{number} {walk.begun}").choice(cases))
             walk.before_call(case)
@@ -131,8 +132,8 @@ class Explorer:
         return type("Machine", (Walk,), {"begin": anywhere})
 
     def options(self, world: dict[str, str | None], kind: str) -> dict[str, Any]:
-        """Returns the options of a request with a token of this kind. Raises Enough when the requests or the seconds
-        are used up.
+        """Returns the options of a request with a token of this kind. Raises Enough if the requests or the seconds are
+        used up.
         """
         self.end = self.end or time.monotonic() + self.given["seconds"]
         if self.statuses.total() >= self.given["requests"] or time.monotonic() > self.end:

@@ -1,4 +1,4 @@
-"""Records measured figures beside a run's logs and prints them at its end."""
+"""Records measured figures in a file beside the logs of a run, and prints them at the end of the run."""
 
 import json
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""TCP links between the processes of a stack and its servers. Each link can be cut or frozen by its name.
+"""TCP proxies ("links") between the processes of a stack and its servers. Each can be cut or frozen by its name.
 
-The links run in a process of their own, so that a busy test does not slow the stack down.
+The links run in a separate process, so that a busy test does not slow the stack down.
 """
 
 import json
@@ -14,7 +14,7 @@ from testkit.faulty_link import FaultyLink
 
 
 class Links:
-    """Controls the links. Thread-safe. Close it at the end."""
+    """Controls the process with the links. Thread-safe. Close it at the end."""
 
     def __init__(self) -> None:
         self.ports: dict[str, int] = {}
@@ -24,9 +24,7 @@ class Links:
         )
 
     def add(self, targets: Mapping[str, tuple[str, int] | str]) -> dict[str, int]:
-        """Adds links. `targets`: link name → host and port, or the path of a Unix socket. Returns link name → local
-        port.
-        """
+        """Adds links: name → host and port, or path of a Unix socket. Returns name → local port of the link."""
         self.ports |= self._ask(
             "add", {name: target for name, target in targets.items() if name not in self.ports}
         )
@@ -37,7 +35,7 @@ class Links:
         self._ask("cut", names)
 
     def freeze(self, *names: str) -> None:
-        """Freezes links: no byte passes and no connection is closed. New connections hang too."""
+        """Freezes open and new connections of these links: they stay open, but no byte passes."""
         self._ask("freeze", names)
 
     def thaw(self, *names: str) -> None:

@@ -1,4 +1,4 @@
-"""Thousands of scheduled posts on hundreds of pages, due in steps, and what became of them."""
+"""Thousands of scheduled posts on hundreds of pages that become due in steps, and their outcomes."""
 
 import datetime as dt
 import threading
@@ -14,13 +14,14 @@ from e2e_kit.api import Json, stamp, told
 from e2e_kit.operator import Account, Accounts, Clock
 from e2e_kit.simulator import Simulator
 
-#: Pages of one account, half of them on Facebook (10 posts an hour), half on X: 500 posts in a day are a brand's most.
+#: Pages of an account, half on Facebook (10 posts an hour), half on X. A brand may have 500 posts a day.
 PAGES = 20
-#: Between two posts of a page: six in an hour.
+#: Time between two posts of a page: six posts an hour.
 STEP = dt.timedelta(minutes=10)
-#: A post is queued at least 10 minutes ahead; there has to be time to queue them all.
+#: How long after the schedule the first step is due: at least 10 minutes, and the time that scheduling all posts
+#: takes.
 UNTIL_FIRST = dt.timedelta(minutes=25)
-#: So long before a step it is looked whether one of its posts is out: half of what a clock may be ahead.
+#: This long before a step the test checks that none of its posts is published: half of the largest error of a clock.
 CLOSE = dt.timedelta(seconds=150)
 CLIENT_TIMEOUT_SECONDS = 30.0
 #: Timeout of a call that its client abandons.
@@ -36,7 +37,7 @@ class Owner:
 
 
 class Many:
-    """Schedules and counts the posts: `size` accounts with PAGES pages each, and `steps` posts on every page."""
+    """Schedules and counts posts: `size` accounts with PAGES pages each, and `steps` posts on every page."""
 
     def __init__(self, accounts: Accounts, simulator: Simulator, clock: Clock, size: int, steps: int) -> None:
         self.simulator, self.clock, self.steps = simulator, clock, steps
@@ -60,8 +61,8 @@ class Many:
         return len(self.owners) * PAGES * self.steps
 
     def schedule(self) -> None:
-        """Schedules all posts. One call schedules a post on all pages of an account; it has a key and is repeated
-        until it is answered.
+        """Schedules all posts. A request schedules a post on all pages of an account. It has an idempotency key and is
+        repeated until it is answered.
         """
         self.first_at = self.clock.now() + UNTIL_FIRST
         with ThreadPoolExecutor(8) as pool:
@@ -99,8 +100,8 @@ class Many:
             self.due |= {(page["account_id"], text): step for page in owner.pages}
 
     def _abandon(self, owner: Owner, step: int) -> None:
-        """Sends one call without a key and never repeats it. So only the services can settle whether its month unit
-        was used.
+        """Sends one request without an idempotency key, and does not repeat it. So only the services can find out
+        whether its month unit was used.
         """
         body = {
             "page_id": owner.pages[step % PAGES]["id"], "message": f"abandoned {uuid.uuid4().hex}",
@@ -115,7 +116,9 @@ class Many:
             self.abandoned[status] += 1
 
     def units_and_posts(self) -> list[tuple[int, int]]:
-        """Returns for each account the month units that were used, and the number of posts that its calls have made."""
+        """Returns for each account the number of used month units, and the number of posts that its requests have
+        created.
+        """
         posts = Counter(
             post["brand_id"] for status in ("queued", "published", "failed") for post in self.shown(status)
         )
@@ -128,19 +131,19 @@ class Many:
         ]
 
     def come_close(self, step: int) -> None:
-        """Moves the clock to shortly before the posts of that step are due."""
+        """Moves the clock to shortly before the posts of this step are due."""
         self.clock.shift_to(self.first_at + STEP * step - CLOSE)
 
     def make_due(self, step: int) -> None:
         self.clock.shift_to(self.first_at + STEP * step + dt.timedelta(seconds=1))
 
     def held(self) -> Counter[tuple[str, str]]:
-        """Returns how often each post is on the platforms."""
+        """Returns (account, text) of each post on the platforms → how often it is there."""
         rows = ((post["account_id"], post["text"]) for post in self.simulator.posts())
         return Counter(row for row in rows if row in self.due)
 
     def out(self, step: int) -> int:
-        """Returns how many posts are published after that step has become due. Records published posts of later steps
+        """Returns how many posts are published after this step has become due. Records published posts of later steps
         as early.
         """
         held = self.held()
@@ -151,7 +154,7 @@ class Many:
         return len(self.owners) * PAGES * (step + 1)
 
     def queued(self) -> list[Json]:
-        """Returns posts that the API lists as not published yet, at most 100 of each account."""
+        """Returns the posts that the API lists as not published, at most 100 of each account."""
         return [
             post
             for owner in self.owners

@@ -1,4 +1,4 @@
-"""A thousand kinds of unreadable messages, sent with plain AMQP, and the queues in which they end."""
+"""A thousand kinds of unreadable messages, which are sent with plain AMQP, and the queues in which they end."""
 
 import datetime as dt
 import gzip
@@ -57,9 +57,7 @@ PROPERTIES: tuple[dict[str, Any], ...] = (
 
 
 def kinds(count: int, seed: int = 7) -> Iterator[tuple[bytes, dict[str, Any], dict[str, Any]]]:
-    """Yields body, headers and properties of messages. No process can read such a body, neither as a frame of calls
-    nor as an event.
-    """
+    """Yields (body, headers, properties) of messages that no process can read, neither as RPC calls nor as an event."""
     chance = random.Random(seed)
     bodies = [
         *UNREADABLE,
@@ -87,7 +85,7 @@ def _bent(whole: dict[str, Any]) -> Iterator[bytes]:
 
 
 def _torn(chance: random.Random, body: bytes) -> bytes:
-    """Returns the body with a part cut out, and in its place a byte that no JSON holds."""
+    """Returns the body with a part replaced by a byte that no JSON contains."""
     at = chance.randrange(len(body) + 1)
     return body[:at] + bytes([chance.randrange(1, 32) | 0x80]) + body[chance.randrange(at, len(body) + 1) :]
 
@@ -124,7 +122,7 @@ class Broker:
         self.channel.basic_publish(exchange, queue, body, properties)
 
     def take_quarantined(self) -> Counter[tuple[str, int]]:
-        """Removes all messages from the quarantine. Returns how many there were of each queue and kind."""
+        """Removes all messages from the quarantine. Returns (queue, kind of message) → number."""
         seen: Counter[tuple[str, int]] = Counter()
         while True:
             method, properties, _ = self.channel.basic_get(QUARANTINE, auto_ack=True)

@@ -1,7 +1,7 @@
-"""Changes generated requests so that a person could have sent them: ids that answers have named, times in the future,
-short texts.
+"""Changes generated requests so that a person could have sent them: with known ids, times in the future and short
+texts.
 
-Requests that are generated from the schemas alone find few posts and pass few rules. So half of them are changed.
+Requests that are generated from the schemas alone find few posts and are mostly refused. So half of them are changed.
 """
 
 import datetime as dt
@@ -15,9 +15,9 @@ from typing import Any
 from contracts.platforms import PLATFORMS
 
 _ID = re.compile(r'"(([a-z]{3})_[0-9a-hjkmnp-tv-z]{26})"')
-#: Ids of one type that are remembered: the newest, for those gone are of less use.
+#: Remembered ids of one type: only the newest, because older objects are more often deleted.
 _REMEMBERED = 30
-#: The type an id in a path begins with, by what stands before it.
+#: Path segment before an id → the prefix of the id.
 _IN_PATHS = {
     "/brands/{id}": "brd",
     "/pages/connect/{session_id}": "lnk",
@@ -30,34 +30,36 @@ _IN_PATHS = {
     "/ai/jobs/{id}": "job",
     "/webhooks/{id}": "whk",
 }
-#: The type of the ids in a field of a query or a body.
+#: Field of a query or a body → the prefix of its ids.
 _IN_FIELDS = {"page_id": "pag", "brand_id": "brd", "media_id": "med", "post_id": "pst"}
 _MANY_IN_FIELDS = {"page_ids": "pag", "brand_ids": "brd", "media_ids": "med", "post_ids": "pst"}
 _FILE = {"filename": "harbour.png", "mime_type": "image/png", "size_bytes": 2048}
 
 
 class Seen:
-    """The ids that the API has named in its answers to one account."""
+    """The ids in the API's responses to one account."""
 
     def __init__(self, told: Any) -> None:
-        """`told` holds the ids that are known from the start."""
+        """Begins with the ids in `told`."""
         self._ids: dict[str, deque[str]] = defaultdict(lambda: deque(maxlen=_REMEMBERED))
         self.note(json.dumps(told))
 
     def note(self, text: str) -> None:
-        """Adds the ids in a text: the body of an answer, or any text with ids in quotation marks."""
+        """Adds the ids in a text: the body of a response, or any text with ids in quotation marks."""
         for found, kind in _ID.findall(text):
             if found not in self._ids[kind]:
                 self._ids[kind].append(found)
 
     def forget(self, path: str) -> None:
-        """Removes the ids in this path, because what they named was deleted."""
+        """Removes the ids in this path, because the object was deleted."""
         for ids in self._ids.values():
             for gone in [one for one in ids if one in path]:
                 ids.remove(gone)
 
     def put_right(self, case: Any, now: dt.datetime, chance: random.Random) -> None:
-        """Changes the request in place where it can use a known id, a time in the future or a short text."""
+        """Changes the request in place: fills in known ids, times in the future and short texts, where it has a field
+        for them.
+        """
         for start, kind in _IN_PATHS.items():
             if case.path.startswith(start) and self._ids[kind]:
                 name = start[start.index("{") + 1 : -1]
@@ -91,7 +93,7 @@ def _text(_now: dt.datetime, chance: random.Random) -> str:
 
 
 def _prompt(_now: dt.datetime, chance: random.Random) -> str:
-    """Returns one of a few prompts. There are few because the simulator keeps the pictures and videos that it has
+    """Returns one of a few prompts. There are few because the simulator keeps every picture and video that it has
     made.
     """
     return f"A lighthouse, number {chance.randint(1, 5)}"

@@ -1,4 +1,4 @@
-"""A stack whose connections all run over links that can fail, and whose wall clocks can be wrong."""
+"""A stack whose connections to servers all run through links that can fail, and whose wall clocks can be wrong."""
 
 import fcntl
 import os
@@ -18,15 +18,15 @@ from local.stack import units
 from local.stack.stack import Stack as LocalStack
 
 _SKEW = Path(__file__).with_name("skew")
-#: Processes that may get a wrong clock: all of ours.
+#: Processes that may get a wrong clock: all of our own.
 WORKERS = (*units.SERVICES, "gateway")
-#: Servers by the name that links to them end in: `publishing→database`.
+#: The end of a link's name → server: `publishing→database`.
 SERVERS = ("database", "amqp", "simulator", "s3")
 
 
 @dataclass(frozen=True)
 class _Linked(LocalStack):
-    """A local stack with a link on each connection to a server."""
+    """A local stack that reaches each server through a link."""
 
     links: Links = field(default_factory=Links)
 
@@ -55,14 +55,14 @@ class _Linked(LocalStack):
 
 
 class FaultyStack(Stack):
-    """A running stack whose connections and clocks can be disturbed."""
+    """A running stack whose connections and clocks a test can disturb."""
 
     def __init__(self, run: Path, links: Links) -> None:
         super().__init__(run)
         self.links = links
 
     def skew(self, name: str, seconds: float) -> None:
-        """Sets by how many seconds this process's wall clock is ahead."""
+        """Makes the wall clock of a process this many seconds fast."""
         with (self.run / "skew" / name).open("r+b") as file:
             file.write(struct.pack("d", seconds))
 
@@ -73,15 +73,15 @@ class FaultyStack(Stack):
             self.skew(name, 0.0)
 
     def table(self) -> list[Process]:
-        """Returns the processes and their settings."""
+        """Returns the rows of the stack's processes with their settings."""
         return read_table(self.run)
 
     def state(self, name: str) -> str:
         return str(self.states()[name]["state"])
 
     def await_state(self, name: str, starts: int, seconds: float) -> float:
-        """Waits until a process was started more than `starts` times and answers again. Returns the monotonic time of
-        that moment.
+        """Waits until a process has been started more than `starts` times and answers again. Returns the monotonic
+        time of that moment.
         """
         end = time.monotonic() + seconds
         while not (self.starts(name) > starts and self.state(name) == "ready"):
@@ -92,7 +92,7 @@ class FaultyStack(Stack):
 
 @contextmanager
 def faulty_stack(run: Path) -> Iterator[FaultyStack]:
-    """Starts a stack and removes it afterwards."""
+    """Runs a stack during the block and removes it afterwards."""
     local = _Linked(run, usual_ports=False)  # durable: its servers are killed
     try:
         with (run.parent / "starting").open(

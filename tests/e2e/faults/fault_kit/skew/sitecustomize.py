@@ -1,8 +1,8 @@
-"""Makes the wall clock of one stack's processes wrong. Python loads it at its start where this folder is on
+"""Makes the wall clock of a stack's process wrong. Python loads this module when it starts, if the folder is on
 PYTHONPATH.
 
-FAULTS_SKEW names a file of eight bytes, a double: by how many seconds this process's wall clock is ahead. The number
-may change at any moment. Monotonic time stays right, and so do the clocks of other processes.
+FAULTS_SKEW names a file with a double of eight bytes: by how many seconds the wall clock of this process is ahead. It
+may change at any moment. Monotonic time and the clocks of other processes stay right.
 """
 
 import ctypes
