@@ -36,8 +36,8 @@ _DETACH_SECONDS = 1.0
 class Attachment:
     """A context manager that attaches files to a post that is about to be stored.
 
-    Detaches the files of a new post again if the block raises Done (an earlier try has made the post) or an ApiError
-    other than SERVICE_UNAVAILABLE, after which the post may be stored.
+    Detaches the files of a new post again if the block raises Done (an earlier try has made the post) or an ApiError.
+    After SERVICE_UNAVAILABLE they stay attached, because the post may have been stored.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Attachment:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # After SERVICE_UNAVAILABLE the post may be stored nevertheless.
+        # After SERVICE_UNAVAILABLE the post may have been stored.
         is_refused = isinstance(problem, ApiError) and problem.row is not SERVICE_UNAVAILABLE
         if is_refused or isinstance(problem, Done):
             self._give_back()

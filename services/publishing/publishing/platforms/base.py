@@ -201,7 +201,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Posts with the attempt's content. No id proves that this attempt made them: another one may have."""
+    """The posts on the platform that have the content of an attempt. No id proves which attempt made them."""
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]
@@ -210,8 +210,8 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """Returns the first candidate, with all candidates as its `guess`. `by_text`: whether their texts equal the
-    attempt's."""
+    """Returns the first of the posts that have an attempt's content, with all of them as its `guess`. `by_text`:
+    whether their texts equal the attempt's."""
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
 

@@ -23,8 +23,8 @@ COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
 
 
 def login(settings: LinkedInSettings) -> Login:
-    """Returns LinkedIn's login for members, or that of the only app that is configured. It also finds the other app's
-    login.
+    """Returns LinkedIn's login for members or, if only the app for company pages is configured, that app's login. Its
+    method `of_app` returns the login of the other app.
 
     The members' login is the default, so that an operator who adds the app for company pages changes nothing for
     clients that name no kind of account.
