@@ -275,7 +275,7 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Adds the headers of the endpoint's `on_refusal` to an error. Left out if the token lacks the scope or quota
+    """Adds the headers of the endpoint's `on_refusal` to an error. Adds none if the token lacks the scope or quota
     refused the request, because the headers take another call."""
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
     if (

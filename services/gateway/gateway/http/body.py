@@ -65,7 +65,7 @@ class SlowClients:
 
 #: Clients of this process that are sending a body; one that is cut can still read its answer.
 SENDING = SlowClients(socket.SHUT_RD)
-#: Clients that are to take the next block of a download.
+#: Clients to which a block of a download is being sent.
 RECEIVING = SlowClients(socket.SHUT_RDWR)
 
 

@@ -108,9 +108,9 @@ class Reader:
         #: Fields of the query or the body.
         self.own_fields = [field for field in self.fields if field.name not in path_names]
         self.takes_body = takes_body and bool(self.own_fields)
-        #: Fields of which exactly one must be given, the usual one first, with what they add to the body's name.
+        #: Fields of which exactly one must be given, the usual one first → suffix of the schema's name in OpenAPI.
         self.one_of: Mapping[str, str] = getattr(record, "ONE_OF", {})
-        #: Fields that may be given only together with another one, which the value names.
+        #: Field → the other field without which it may not be given.
         self.only_with: Mapping[str, str] = getattr(record, "ONLY_WITH", {})
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:

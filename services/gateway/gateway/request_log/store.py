@@ -70,7 +70,7 @@ class Day(Record):
 
 
 class Criteria(Record):
-    """Filters for a list of lines. None lets every value through."""
+    """Filters for a list of lines of the request log. A filter that is None does not apply."""
 
     token_id: str | None = None
     operation: str | None = None
@@ -82,7 +82,7 @@ class Criteria(Record):
     until: datetime | None = None
     #: Only statuses of 400 and more.
     errors_only: bool = False
-    #: Without those with the id of a session in place of a token's.
+    #: Only requests with an API token, not those of sessions.
     tokens_only: bool = False
 
 
