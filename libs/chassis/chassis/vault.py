@@ -52,7 +52,7 @@ class Vault:
             raise UnreadableSecret("no configured key reads this secret") from None
 
     def seal(self, value: Record) -> str:
-        """Encrypts a record."""
+        """Encrypts a record as text."""
         return self.encrypt(msgspec.json.encode(value).decode())
 
     def unseal(self, stored: str, kind: type[R]) -> R:

@@ -95,7 +95,7 @@ class Operation(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The caller of a try, and the result that the try will have if it succeeds: an id that is chosen beforehand."""
+    """A write that runs once: its caller, and the id of the object that it will have created if it succeeds."""
 
     caller: Caller
     result: str
@@ -198,8 +198,8 @@ class Operations:
             end_with(self._connection, _END.on(self._connection), values)
 
     def void(self, tries: Collection[tuple[str, int]]) -> dict[str, str | None]:
-        """Voids tries of operations: of each pair (operation id, number) all tries up to the number. Returns for each
-        id the operation's result, or None if it has none.
+        """Voids tries, so that they can store nothing any more. `tries`: (operation id, number of the last try to
+        void). Returns operation id → the operation's stored result, or None.
 
         Waits for a try that is storing something now.
         """
