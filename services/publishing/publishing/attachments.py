@@ -77,11 +77,12 @@ class Attachment:
 def attach(
     app: AppContext, caller: Caller, post_id: str, platform: str, media_ids: Sequence[str], revision: int
 ) -> tuple[Attached, ...]:
-    """Attaches files to a post provisionally. Files that an event has confirmed stay attached.
+    """Attaches files to a post, provisionally: the media service drops them unless the event `post.media` confirms
+    them. Returns the files in the order of `media_ids`.
 
-    Returns the files in the order of `media_ids`. The media service then begins to convert those that the platform does
-    not take as they are. `revision` is the version of the post's list of files (`media_revision`). Raises the errors of
-    `Attachment.attach`.
+    Files that an earlier event confirmed stay attached. The media service begins to convert files that the platform
+    does not take as they are. `revision` is the version of the post's list of files (`media_revision`). Raises the
+    errors of `Attachment.attach`.
     """
     request = api.AttachMedia(
         post_id=post_id, media_ids=_plausible(media_ids), revision=revision, platforms=(platform,)

@@ -240,7 +240,7 @@ Outcome = Published | NotPublished | StillUnknown
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
-    """An attempt at a post whose outcome is unknown."""
+    """An attempt to publish a post, of which it is not known whether the platform published it."""
 
     account: Account
     content: Content
@@ -280,7 +280,7 @@ class RemoteComment:
 
 @dataclass(frozen=True, slots=True)
 class CommentQuery:
-    """Which page of a post's comments to read."""
+    """The request for one page of a post's list of comments."""
 
     remote_id: str
     #: Only comments made after this.

@@ -181,8 +181,8 @@ def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]
 def _check_once(
     app: SendingContext, caller: Caller, going: Sequence[api.PlannedPage], check: Callable[[], None]
 ) -> None:
-    """Runs `check` and passes its error on. Before an error other than SERVICE_UNAVAILABLE, voids the earlier tries; if
-    one of them has made a post meanwhile, drops the error."""
+    """Runs `check` and raises its error. Before an error other than SERVICE_UNAVAILABLE, voids the request's earlier
+    tries, so that they can store nothing any more; if one of them has made a post meanwhile, drops the error."""
     try:
         check()
     except ApiError as error:

@@ -41,7 +41,7 @@ class Write:
 
 
 class Written(NamedTuple):
-    """The result of a `Write`."""
+    """The result of `OutcomeWriter.write`."""
 
     #: The post with its stored outcome; None if there was no outcome, or if the claim was lost and nothing was stored.
     post: Post | None

@@ -191,7 +191,7 @@ class RemoteIdTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """The outcome of an attempt at a post, as it is stored."""
+    """The outcome of an attempt to publish a post, as it is stored."""
 
     id: str
     fence: int
