@@ -249,7 +249,7 @@ def token_of(exchange: Exchange) -> str:
 
 
 def _act_as_claimed(exchange: Exchange) -> None:
-    """Gives a write the operation id of its idempotency key; the claim's fencing token is its try number."""
+    """Sets a write's operation id to that of its idempotency key, and its try number to the claim's fencing token."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
         exchange.act_as(exchange.caller, claim.operation_id, claim.fence)

@@ -56,7 +56,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Field:
-    """One field of a request's record, with what is needed to convert a raw value."""
+    """One field of a request's record: its name and type, and the conversion of raw values to that type."""
 
     def __init__(self, info: msgspec.structs.FieldInfo) -> None:
         self.name = info.encode_name

@@ -1,4 +1,4 @@
-"""Takes from the OpenAPI description what the pages of /docs show of each operation. Pure."""
+"""Extracts the data for the pages of /docs from the OpenAPI description, for each operation. Pure."""
 
 import json
 from collections.abc import Iterator
