@@ -52,8 +52,8 @@ class Attached(FileFacts, kw_only=True):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Row(msgspec.Struct, frozen=True):
-    """A row of a table, with times in UTC. A Struct, because lists have many rows and a frozen dataclass takes ten
-    times as long to make."""
+    """A row of a table, with times in UTC. A msgspec Struct, because lists have many rows and making a frozen dataclass
+    takes ten times as long."""
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:

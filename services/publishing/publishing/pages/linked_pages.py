@@ -64,7 +64,7 @@ def _link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
 
 
 def _page(app: AppContext, page_id: str) -> api.Page:
-    """Answers a repeated request with the page as it is now. Raises NOT_FOUND if it was unlinked."""
+    """Returns the answer to a repeated request: the page as it is now. Raises NOT_FOUND if it was unlinked."""
     with app.database.reading() as connection:
         page = Pages(connection).get(page_id)
     if page is None or page.unlinked_at is not None:

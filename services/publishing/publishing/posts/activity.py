@@ -24,7 +24,7 @@ _MOST_ROUNDS = 5
 
 
 def listed(lists: Lists, account_id: str, limit: int, **where: Any) -> api.PublishedPostList:
-    """Returns a page of the list. `where`: the filters of `Lists.published`, with the place `before` the page."""
+    """Returns one page of the list. `where`: the filters of `Lists.published`; `before`: where the page starts."""
     shown: list[Post] = []
     end = where.pop("before")
     for _ in range(_MOST_ROUNDS):
