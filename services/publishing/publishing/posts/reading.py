@@ -14,8 +14,8 @@ def shown(app: AppContext, caller: Caller, post_id: str) -> api.ScheduledPost:
 
 
 def show(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Returns a post in the form of a scheduled one, also if it was published at once. The operator may see the posts of
-    every account. Raises the errors of `get_post`.
+    """Returns a post in the form of a scheduled one, also if it was published at once. The operator may see the posts
+    of every account. Raises the errors of `get_post`.
     """
     return get_post(app, caller, request.id, by_operator=True).scheduled_view()
 
