@@ -37,7 +37,7 @@ class FakePlatform(Connector):
     comments: list[tuple[str, str]] = field(default_factory=list)
     comment_script: list[Exception] = field(default_factory=list)
     looks: int = 0
-    #: As most platforms' connectors do: without a word in the checkpoint nothing was sent, and nobody is asked.
+    #: Whether a look-up takes an empty checkpoint as proof that nothing was sent, as most platforms' connectors do.
     trusts_checkpoint: bool = False
     before: Callable[[str], None] = lambda message: None
     lock: Any = field(default_factory=threading.Lock)
