@@ -164,7 +164,7 @@ STEPS: tuple[Step, ...] = (
     settle_key,
     handle,
 )
-#: For endpoints that need no token.
+#: The steps of endpoints that need no token.
 PUBLIC_STEPS: tuple[Step, ...] = (take_body, handle)
 
 

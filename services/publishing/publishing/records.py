@@ -343,11 +343,11 @@ class Poll(Row):
     cursor: str | None
     newest: datetime | None
     is_full: bool
-    #: Of the page, like the next two.
+    #: The page's columns, like the next two.
     platform: str
     subscribed: bool
     expired: bool
-    #: Of the post, by `clock_now()`.
+    #: The age of the post, by `clock_now()`.
     age_seconds: float
     #: Real time since the list was last read from end to end; None: never.
     full_seconds: float | None

@@ -37,7 +37,7 @@ class Staging(NamedTuple):
     #: The cause's traceparent, if the cause is not the current span; "" if the cause was not traced.
     traceparent: str | None = None
     made_within: tuple[str, ...] | None = None
-    #: As in `Event`.
+    #: Which subscriptions get the event, as in `Event.audience`.
     audience: str = ""
 
 

@@ -259,7 +259,7 @@ class OpenComment:
     #: The post for a comment, the answered comment for a reply.
     parent_id: str
     text: str
-    #: As in `OpenAttempt`.
+    #: When the call was stored, in real time, as in `OpenAttempt`.
     began_at: datetime
     #: Our comments that belong to other calls.
     known_ids: Collection[str] = ()

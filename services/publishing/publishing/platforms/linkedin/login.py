@@ -11,10 +11,10 @@ from publishing.platforms.oauth.code_login import CodeLogin
 
 #: The kinds of account, and so the apps: `account_types` of LinkedIn's row in `contracts.platforms`.
 MEMBER, ORGANIZATION = "member", "organization"
-#: Of an app with the products Share on LinkedIn and OpenID Connect.
+#: The scopes of an app with the products Share on LinkedIn and OpenID Connect.
 _MEMBER = ("openid", "profile", "w_member_social")
-#: Of an app with Community Management, which can have no other product: LinkedIn refuses the whole login for one scope
-#: that the app lacks.
+#: The scopes of an app with Community Management, which can have no other product. LinkedIn refuses the whole login for
+#: one scope that the app lacks.
 _PAGES = ("rw_organization_admin", "w_organization_social", "r_organization_social")
 _COMMUNITY = ("r_basicprofile", "w_member_social", *_PAGES)
 _FEED = ("w_member_social_feed", "w_organization_social_feed", "r_organization_social_feed")
