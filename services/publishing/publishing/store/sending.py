@@ -132,7 +132,7 @@ _STANDING = text(
         ON p.id = v.id AND p.fence = v.fence AND p.state = v.state
     """
 )
-#: The outcome was stored while the client still waited, and the client was answered without it since.
+#: Posts whose outcome was stored while the client still waited, but whose client has stopped waiting since.
 _TAKE_LATE = text(
     """
     UPDATE posts SET awaited_until = NULL
