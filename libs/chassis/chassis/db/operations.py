@@ -123,9 +123,10 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
     instead.
 
     `work` raises Done when it finds such a result. If `work` raises an ApiError, `once` looks for a result too: an
-    earlier try may have committed although its answer was lost. Without a result the error is raised. Before an error
-    other than SERVICE_UNAVAILABLE is raised, this try and all earlier ones are voided, so that none of them can store
-    anything later (not for an operator, who may repeat a refused command).
+    earlier try may have committed although its answer was lost. Without a result the error is raised. If it is a
+    refusal, this try and all earlier ones are voided first, so that none of them can store anything later. Nothing is
+    voided after SERVICE_UNAVAILABLE, after an error that leaves the outcome open, and for an operator, who may repeat a
+    refused command.
 
     `again` returns None for a result that does not count, such as a post that its platform refused. Then the error of
     `work` is raised, or IDEMPOTENCY_IN_PROGRESS after Done.
