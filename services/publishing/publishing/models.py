@@ -32,7 +32,7 @@ pages = Table(
     Column("id", Text, primary_key=True),
     Column("account_id", Text, nullable=False),
     Column("brand_id", Text, nullable=False),
-    #: The brand's name when the page was linked. Later changes of the name are not stored here.
+    #: The brand's name when the page was last linked. Later changes of the name are not stored here.
     Column("brand_name", Text, nullable=False),
     Column("platform", Text, nullable=False),
     Column("remote_account_id", Text, nullable=False),

@@ -1,8 +1,8 @@
 """Lists published posts by their latest activity: the newest comment of a visitor or, without one, the publishing.
 
 Two lists are merged: the posts with comments in the order of their newest comment, and all posts in the order of
-publishing. A post with comments is in both lists, and is left out of the second. No index has the merged order, because
-every post would need an entry in it when it is published.
+publishing. A post with comments is in both, and the merged list takes it from the first. No index has the merged order,
+because every post would need an entry in it when it is published.
 """
 
 import heapq
