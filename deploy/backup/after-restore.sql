@@ -1,12 +1,13 @@
--- For publishing's database after a restore, or after an asynchronous standby was promoted, before anything runs. What
--- was on its way then, or queued and due by now, may have gone out since: it is looked for on the platform, and is sent
--- only if it is not there. `restored`: what is noted of it may be older than its sending, so that no "never sent" of its
--- own is believed. `began_at`: when the backup began, or a moment before the first commit that the standby lacks.
+-- Run this on publishing's database after a restore (restore.sh does it), or after an asynchronous standby was
+-- promoted, before any process starts. A post that was being sent at the time of the backup, or is due by now, may have
+-- been sent since. So its outcome becomes unknown: publishing looks the post up on its platform, and sends it only if
+-- it is not there. `restored` marks a checkpoint that may lack later steps: a look-up does not take it as proof that
+-- nothing was sent. `began_at`: when the backup began, or a moment before the first commit that the standby lacks.
 WITH doubtful AS (
     UPDATE posts p
     SET state = 'unknown', fence = p.fence + 1, unknown_since = clock_timestamp(), lease_until = clock_timestamp(),
         checkpoint = coalesce(p.checkpoint, '{}') || jsonb_build_object('restored', clock_timestamp()),
-        -- An attempt that perhaps never was: it uses up none of those that are left.
+        -- The attempt added below may never have been made, so it uses up none of the post's remaining attempts.
         attempts = coalesce(found.number, p.attempts + 1),
         attempts_before = p.attempts_before + (found.number IS NULL)::int
     FROM (
@@ -19,6 +20,7 @@ WITH doubtful AS (
 INSERT INTO attempts (post_id, number, fence, began_at)
 SELECT id, attempts, fence, CAST(:'began_at' AS timestamptz) FROM doubtful WHERE is_new;
 
--- So may have been first comments that were due. (Those of posts that are found are looked for as well.)
+-- First comments that were due may have been made since the backup too. (If a look-up finds a post, publishing looks up
+-- the post's first comment as well.)
 UPDATE posts SET comment_state = 'unknown', comment_began_at = CAST(:'began_at' AS timestamptz)
 WHERE comment_state = 'due' AND comment_wake_at <= clock_timestamp();

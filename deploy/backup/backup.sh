@@ -1,12 +1,13 @@
 #!/bin/sh
-# The row backup of docker-compose.yml. Once a day, from BACKUP_HOUR (UTC) on, it dumps every database, encrypts the dumps and
-# keeps them in BACKUP_S3_BUCKET or, without one, in the folder /backup/encrypted; files are copied there too. Kept are 7 daily,
-# 4 weekly and 6 monthly dumps (expired.awk), and a deleted file as long as a dump that may name it.
-#   backup.sh                  every day
-#   backup.sh now              at once
-#   backup.sh list             the dates of whole backups, the oldest first
+# The service `backup` of docker-compose.yml. Once a day, from BACKUP_HOUR (UTC) on, it dumps every database, encrypts
+# the dumps and stores them in BACKUP_S3_BUCKET or, without one, in the folder /backup/encrypted. It copies media's
+# files there too. It keeps 7 daily, 4 weekly and 6 monthly dumps (expired.awk), and a deleted file as long as a dump
+# may refer to it.
+#   backup.sh                  runs for ever, and makes a backup every day
+#   backup.sh now              makes a backup at once
+#   backup.sh list             prints the dates of complete backups, the oldest first
 #   backup.sh rehearse [DATE]  restores the dumps (default: the newest) into a scratch server, and compares counts of rows
-#   backup.sh fetch DATE       puts the decrypted dumps into /backup/DATE, for restore.sh
+#   backup.sh fetch DATE       writes the decrypted dumps to /backup/DATE, for restore.sh
 #   backup.sh restore-files    copies the files back into the storage
 set -eu
 umask 077
@@ -18,13 +19,13 @@ end() {
   echo "backup.sh: $1" >&2
   exit 1
 }
-secret() { # NAME: its value, or what the file NAME_FILE holds
+secret() { # NAME: prints its value, or the contents of the file that NAME_FILE names
   eval "value=\${$1:-} file=\${$1_FILE:-}"
   if [ -z "$value" ] && [ -s "$file" ]; then value=$(cat "$file"); fi
   printf %s "$value"
 }
 
-# The remotes of rclone: `files` is media's bucket, `kept` encrypts what it gets. Names stay readable.
+# The remotes of rclone: `files` is media's bucket, `kept` stores the backups encrypted, but with readable names.
 key=$(secret BACKUP_KEY)
 [ -n "$key" ] || end "BACKUP_KEY is not set: without it nothing can be encrypted"
 export RCLONE_CONFIG='' RCLONE_S3_NO_CHECK_BUCKET=true RCLONE_CONFIG_FILES_TYPE=s3 RCLONE_CONFIG_FILES_PROVIDER=Other \
@@ -53,9 +54,9 @@ back_up() {
   rm -rf "$work/dump"
   "$here/dump.sh" "$work/dump"
   rclone copy --exclude began_at "$work/dump" "kept:dumps/$name"
-  rclone copyto "$work/dump/began_at" "kept:dumps/$name/began_at" # the last: a backup without it is not whole
+  rclone copyto "$work/dump/began_at" "kept:dumps/$name/began_at" # last: it marks a complete backup
   rm -rf "$work/dump"
-  # Files never change, so their size is enough. What is no longer there is moved, not deleted.
+  # Files never change, so comparing sizes suffices. rclone moves the copies of deleted files to removed/.
   rclone sync --size-only --backup-dir "kept:removed/$name" "files:$S3_BUCKET" kept:files
   for expired in $(whole | awk -f "$here/expired.awk"); do
     rclone purge "kept:dumps/$expired"
@@ -69,7 +70,7 @@ back_up() {
   echo "backed up: $name"
 }
 
-# SERVICE table rows, of each table, as the dump has it and as the database does.
+# Both print "SERVICE table rows" for each table: of a dump, and of a database.
 rows_in_dump() {
   pg_restore --data-only --file=- "$work/rehearsal/dump/$1.dump" | awk -v service="$1" '
     !table && /^COPY / { table = $2; rows = 0; next }
@@ -107,7 +108,7 @@ rehearse() {
   "$here/restore.sh" "$place/dump"
   for service in $services; do rows_in_dump "$service"; done >"$place/dumped"
   for service in $services; do rows_in_database "$service"; done >"$place/restored"
-  # A restore adds the attempts of posts that were on their way, and takes nothing.
+  # after-restore.sql adds attempts of posts that were being sent, so more rows than in the dump are right.
   awk 'NR == FNR { there[$1 " " $2] = $3; next }
     { tables++; rows += $3; if (there[$1 " " $2] + 0 < $3) { print "missing: " $0 ", restored " there[$1 " " $2] + 0; lost = 1 } }
     END { print tables " tables, " rows " rows" (lost ? "" : ": all restored"); exit lost || !tables }' \
@@ -136,13 +137,13 @@ rehearse) rehearse "${2:-}" ;;
 fetch) rclone copy "kept:dumps/${2:?which date?}" "${FOLDER:-/backup}/$2" && echo "now: /scripts/restore.sh /backup/$2" ;;
 restore-files) rclone copy --size-only kept:files "files:$S3_BUCKET" ;;
 '')
-  # Its age is how long there has been no backup (health check), its content the day of the newest.
+  # The file `last` holds the day of the newest backup. The health check fails if it was not written for 26 hours.
   [ -e "$work/last" ] || : >"$work/last"
   trap '[ -z "${sleeping:-}" ] || kill "$sleeping"; exit 0' TERM INT
   while :; do
     today=$(date -u +%F)
     if [ "$(cat "$work/last")" != "$today" ] && [ "$(date -u +%H)" -ge "${BACKUP_HOUR:-2}" ]; then
-      # One that is there may be what a new machine is restored from: it is not replaced.
+      # An existing backup of today is not replaced: a new machine may be about to be restored from it.
       if whole | grep -qx "$today" || "$0" now; then
         echo "$today" >"$work/last"
       else

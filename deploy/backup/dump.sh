@@ -4,7 +4,7 @@
 # docs/operations.md, "Backup and restore".
 set -eu
 into=$1
-# In this order: senders of events before their receivers. Events in transit are sent again and take effect once.
+# Senders of events are dumped before their receivers. So no event is lost; one that is in both dumps takes effect once.
 services="ACCOUNTS PUBLISHING AI QUOTA MEDIA WEBHOOKS GATEWAY"
 url() { eval "printf %s \"\$DATABASE_URL_$1\"" | sed 's/^postgresql+psycopg2:/postgresql:/'; }
 
@@ -17,4 +17,4 @@ for service in $services; do
   pg_dump --format=custom --no-owner --file="$into/$service.part" --dbname="$(url "$service")"
   mv "$into/$service.part" "$into/$service.dump"
 done
-mv "$into/began_at.part" "$into/began_at" # the last: a backup without it is not whole
+mv "$into/began_at.part" "$into/began_at" # last: it marks a complete backup

@@ -1,6 +1,6 @@
-# Reads the dates of backups (2026-11-27), one on each line in any order, and prints those that may be deleted. Kept are the
-# newest seven, the newest of each of the last four weeks (from Monday) and of each of the last six months that have one.
-# Other names are kept: they are not ours. awk -f expired.awk
+# Usage: awk -f expired.awk. Reads the dates of backups (2026-11-27), one on each line in any order, and prints those
+# that may be deleted. Keeps the newest seven, the newest of each of the last four weeks with a backup (a week begins on
+# Monday), and the newest of each of the last six months with a backup. Ignores names that are no date.
 function day_number(year, month, day) { # days since 1 March of year 0
   if (month < 3) { year--; month += 12 }
   return 365 * year + int(year / 4) - int(year / 100) + int(year / 400) + int((153 * (month - 3) + 2) / 5) + day - 1

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Restores what dump.sh wrote into existing databases, replacing their contents: restore.sh FOLDER
-# Stop all our processes first. Reads all dumps completely, then restores each database in one transaction: it succeeds or
-# leaves the database unchanged. Can be run again. Needs DATABASE_URL_<SERVICE>, pg_restore and psql.
+# Restores the dumps of dump.sh into existing databases, and replaces their contents: restore.sh FOLDER
+# Stop all processes of Posthaste first. Reads all dumps completely, then restores each database in one transaction,
+# which succeeds or leaves the database unchanged. Can be repeated. Needs DATABASE_URL_<SERVICE>, pg_restore and psql.
 set -eu
 from=$1
 here=$(dirname "$0")
@@ -32,7 +32,7 @@ done
 script() {
   echo "BEGIN; SET client_min_messages = warning; DROP SCHEMA IF EXISTS public CASCADE; CREATE SCHEMA public;"
   pg_restore --no-owner --file=- "$from/$1.dump" || return
-  if [ "$1" = PUBLISHING ]; then # or what went out since would go out again
+  if [ "$1" = PUBLISHING ]; then # otherwise posts sent since the backup would be sent again
     printf "RESET ALL;\n\\\\set began_at '%s'\n" "$(cat "$from/began_at")"
     cat "$here/after-restore.sql"
   fi

@@ -1,6 +1,6 @@
 import type { IAuthenticateGeneric, ICredentialTestRequest, ICredentialType, INodeProperties } from "n8n-workflow";
 
-/** The address of an installation and a token of it. */
+/** The address of a Posthaste server, and an API token of it. */
 export class PosthasteApi implements ICredentialType {
   name = "posthasteApi";
 

@@ -1,4 +1,4 @@
-/** `Posthaste`: the API, a method per operation. */
+/** `Posthaste`: the client, with a method for each operation of the API. */
 
 import { UnexpectedAnswer } from "./errors.js";
 import { type CallOptions, exchange, type Sent, type Settings, type SettingsOptions, settingsOf } from "./exchange.js";
@@ -6,7 +6,7 @@ import { Operations } from "./operations.js";
 import type * as records from "./records.js";
 import { opened, upload, type Uploadable, type UploadOptions } from "./uploads.js";
 
-/** Without `token` and `baseUrl` they are POSTHASTE_TOKEN and POSTHASTE_URL. */
+/** The options of a client. By default `token` and `baseUrl` are POSTHASTE_TOKEN and POSTHASTE_URL. */
 export interface PosthasteOptions extends SettingsOptions {}
 
 /**
@@ -18,16 +18,17 @@ export interface PosthasteOptions extends SettingsOptions {}
 export class Posthaste extends Operations {
   readonly #settings: Settings;
 
-  /** Throws PosthasteError without an address. */
+  /** Throws PosthasteError if there is no base URL. */
   constructor(options: PosthasteOptions = {}) {
     super();
     this.#settings = settingsOf(options);
   }
 
   /**
-   * Uploads a file: its path, its bytes or a Blob. Larger ones than 8 MiB go in parts, unless `inParts` says.
+   * Uploads a file: a path, bytes or a Blob. By default a file of more than 8 MiB is sent in parts; `inParts` decides
+   * otherwise.
    *
-   * Throws as every call does, and UploadFailed; what reading the file throws.
+   * Throws the errors of every call, UploadFailed, and the errors of reading the file.
    */
   async upload(file: Uploadable, options: UploadOptions = {}): Promise<records.UploadedMedia> {
     return await upload(await opened(file, options), this.#settings, options);

@@ -1,5 +1,5 @@
 /**
- * The errors of this library: one family for each category of the API's errors, and those without an answer.
+ * The errors of this library: one class for each category of the API's errors, and those for calls without an answer.
  *
  * Every error is a `PosthasteError`. An `ApiError` has the API's `code` and `requestId`; GET /errors lists the codes.
  */
@@ -60,7 +60,7 @@ export class ApiError extends PosthasteError {
   readonly requestId: string;
   readonly fields: readonly FieldError[];
   readonly retryAfterSeconds: number | undefined;
-  /** With which the call can be repeated; undefined: the call takes no key. */
+  /** The idempotency key with which the call can be repeated; undefined: the call takes no key. */
   readonly idempotencyKey: string | undefined;
   readonly body: ErrorBody;
 
@@ -122,7 +122,7 @@ export class ServerError extends ApiError {}
 
 type Family = new (refusal: Refusal) => ApiError;
 
-/** By the category that GET /errors shows. */
+/** Category of an error (GET /errors) → its class. */
 const FAMILIES: Readonly<Record<string, Family>> = {
   request: InvalidRequest,
   authentication: AuthenticationError,
@@ -136,7 +136,7 @@ const FAMILIES: Readonly<Record<string, Family>> = {
   server: ServerError,
 };
 
-/** For codes that this version does not know. */
+/** HTTP status → class of an error whose code this version does not know. */
 const BY_STATUS: Readonly<Record<number, Family>> = {
   401: AuthenticationError,
   403: PermissionDenied,
@@ -145,7 +145,7 @@ const BY_STATUS: Readonly<Record<number, Family>> = {
   429: LimitReached,
 };
 
-/** Builds the error of an answer, of its code's family. */
+/** Builds the error for a refused call. The code decides its class or, if the code is unknown, the HTTP status. */
 export function apiError(refusal: Refusal): ApiError {
   return new (familyOf(refusal.status, textOf(refusal.body["code"])))(refusal);
 }

@@ -17,28 +17,28 @@ export const BASE_PATH = "/api/v1";
 /** Longer than the longest call of the API: a file that is uploaded in parts is checked for up to 120 s. */
 const TIMEOUT_SECONDS = 130;
 
-/** Of a failed fetch, when the request has certainly not been sent: no address, no connection, no TLS. */
+/** Codes of a failed fetch whose request was certainly not sent: no address, no connection, no TLS. */
 const NOT_SENT = new RegExp(
   "^(ECONNREFUSED|ENOTFOUND|EAI_.+|EHOSTUNREACH|ENETUNREACH|EADDRNOTAVAIL|UND_ERR_CONNECT_TIMEOUT" +
     "|ERR_TLS_.+|CERT_.+|UNABLE_TO_.+|(DEPTH_ZERO_)?SELF_SIGNED_.+)$",
 );
 
-/** Of one call that takes no idempotency key. */
+/** Options of a call that takes no idempotency key. */
 export interface UnkeyedOptions {
-  /** Ends the call; what was sent may still take effect. */
+  /** Ends the call; a request that was sent may still take effect. */
   signal?: AbortSignal | undefined;
 }
 
-/** Of one write. */
+/** Options of a write. */
 export interface CallOptions extends UnkeyedOptions {
   /** A key of your own, such as the id of your record, so that your program may repeat the call after a crash. */
   idempotencyKey?: string | undefined;
 }
 
-/** A body that is sent as it is read, again from its beginning for each try. */
+/** A body that is sent while it is read. Each try reads it again from its beginning. */
 export interface Content {
   sizeBytes: number;
-  /** Empty: none is sent. */
+  /** Empty: no Content-Type is sent. */
   contentType: string;
   blocks(): AsyncIterable<Uint8Array>;
 }
@@ -46,18 +46,18 @@ export interface Content {
 /** One operation of the API with its arguments. */
 export interface Sent {
   method: "DELETE" | "GET" | "PATCH" | "POST" | "PUT";
-  /** From the server's root. */
+  /** The path from the server's root. */
   path: string;
   query?: object;
   body?: object;
   content?: Content;
   /** Whether it takes an Idempotency-Key. */
   keyed?: boolean;
-  /** False: without the token. */
+  /** False: the request is sent without the token. */
   authenticated?: boolean;
 }
 
-/** What all calls of a client have in common. */
+/** The settings that all calls of a client share. */
 export interface Settings {
   rootUrl: string;
   token: string | undefined;
@@ -67,22 +67,22 @@ export interface Settings {
   sleep: (seconds: number, signal?: AbortSignal) => Promise<void>;
 }
 
-/** What a client may be given. */
+/** The options of a client. */
 export interface SettingsOptions {
   /** By default POSTHASTE_TOKEN. */
   token?: string | undefined;
-  /** Such as https://posthaste.example.com; by default POSTHASTE_URL. */
+  /** The server's address, such as https://posthaste.example.com; by default POSTHASTE_URL. */
   baseUrl?: string | undefined;
-  /** Of one try, 130 by default. */
+  /** Time limit of one try, by default 130. */
   timeoutSeconds?: number | undefined;
   retries?: Partial<RetryPolicy> | undefined;
-  /** In place of Node's own, for example with a proxy. */
+  /** Replaces Node's own fetch, for example with one that uses a proxy. */
   fetch?: typeof fetch | undefined;
-  /** In place of a timer, for tests. */
+  /** Replaces the timer of pauses, for tests. */
   sleep?: ((seconds: number, signal?: AbortSignal) => Promise<void>) | undefined;
 }
 
-/** A request as it goes out. */
+/** A request to send. */
 export interface Outgoing {
   method: string;
   url: string;
@@ -90,7 +90,7 @@ export interface Outgoing {
   content: string | Content | undefined;
 }
 
-/** Completes the options of a client. Throws PosthasteError. */
+/** Completes the options of a client. Throws PosthasteError if there is no base URL, or it is no http(s) address. */
 export function settingsOf(options: SettingsOptions): Settings {
   const url = (options.baseUrl || process.env["POSTHASTE_URL"] || "").replace(/\/+$/, "");
   if (!/^https?:\/\//.test(url)) {
@@ -107,7 +107,12 @@ export function settingsOf(options: SettingsOptions): Settings {
   };
 }
 
-/** Sends a call until it has an answer to keep. Throws NoAnswer, ApiError, UnexpectedAnswer; TypeError, RangeError. */
+/**
+ * Sends a call, and repeats it as the policy says. Returns the result.
+ *
+ * Throws NoAnswer if no answer came, ApiError if the server refuses the call, UnexpectedAnswer for an answer that the
+ * API does not document, and TypeError or RangeError for an argument that cannot be sent.
+ */
 export async function exchange<T>(sent: Sent, settings: Settings, options: CallOptions = {}): Promise<T> {
   const key = sent.keyed ? options.idempotencyKey || crypto.randomUUID() : undefined;
   checkKey(key);
@@ -126,7 +131,7 @@ export async function exchange<T>(sent: Sent, settings: Settings, options: CallO
   throw new UnexpectedAnswer("The answer is not JSON of the API: is baseUrl a Posthaste server?");
 }
 
-/** Throws what the API answers to an invalid key, for one that a header cannot carry: it would never arrive. */
+/** Throws INVALID_IDEMPOTENCY_KEY for a key with characters that a header cannot carry: it could not be sent. */
 function checkKey(key: string | undefined): void {
   if (key === undefined || /^[ -~]*$/.test(key)) return;
   const error = "The idempotency key must be printable ASCII characters.";
@@ -135,8 +140,8 @@ function checkKey(key: string | undefined): void {
 }
 
 /**
- * Sends a request, and again as the policy says. Returns the last answer, whatever its status. Throws NoAnswer, or the
- * reason of an aborted signal.
+ * Sends a request, and repeats it as the policy says. Returns the last answer, whatever its status. Throws NoAnswer if
+ * the last try got no answer, or the reason of an aborted signal.
  */
 export async function send(
   request: Outgoing,
@@ -158,12 +163,15 @@ export async function send(
   }
 }
 
-/** Fills the placeholders of a path. Throws TypeError for an empty id, which would name another resource. */
+/**
+ * Fills the placeholders of a path. Throws TypeError for an empty id, and for the ids `.` and `..`: a URL would drop
+ * them, and the path would name another resource.
+ */
 export function pathOf(template: string, ids: Readonly<Record<string, string>>): string {
   return template.replace(/\{(\w+)\}/g, (_, name: string) => {
     const id: unknown = ids[name];
     if (typeof id !== "string" || id === "") throw new TypeError(`${name} is empty`);
-    if (/^\.{1,2}$/.test(id)) throw new TypeError(`${name} is not an id: ${id}`); // a URL would lose it
+    if (/^\.{1,2}$/.test(id)) throw new TypeError(`${name} is not an id: ${id}`);
     return encodeURIComponent(id);
   });
 }
@@ -198,7 +206,7 @@ async function attempt(
   }
 }
 
-/** Keeps what was thrown while a body was read, which is no failure of the connection. */
+/** Keeps an error of reading the body, because fetch reports it as a failure of the connection. */
 class ReadingProblem {
   private problem: { error: unknown } | undefined;
 
@@ -225,7 +233,7 @@ function failureOf(error: unknown): Failure {
     : { reason: `The connection was lost: ${text}`, reachedServer: true, cause: error };
 }
 
-/** The API's error in an answer; undefined if it holds none, such as a proxy's page. */
+/** Returns the API's error in an answer; undefined if the answer has none, for example if it is a proxy's page. */
 function errorBody(answer: Answer): ErrorBody | undefined {
   const body = parsed(answer.text);
   const isError = typeof body === "object" && body !== null && "code" in body && typeof body.code === "string";
@@ -258,7 +266,7 @@ function outgoing(sent: Sent, settings: Settings, key: string | undefined): Outg
   };
 }
 
-/** The headers of a body that is streamed: storages refuse one whose length they are not told. */
+/** Returns the headers of a streamed body. Storages refuse a body without Content-Length. */
 export function contentHeaders(content: Content | undefined): Record<string, string> {
   if (content === undefined) return {};
   const headers = { "Content-Length": String(content.sizeBytes) };

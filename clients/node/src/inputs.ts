@@ -87,8 +87,8 @@ export interface XPostSettings {
   /** Labels the post: it is paid for by somebody. */
   paid_partnership?: boolean | null | undefined;
   /**
-   * Whether the account has X Premium, whose posts may be long, where X has not told so. X refuses a
-   * long post of another account.
+   * Says that the account has X Premium and so may publish long posts. Needed only if X has not told
+   * that itself. X refuses a long post of an account without Premium.
    */
   is_premium?: boolean | undefined;
 }
@@ -175,7 +175,7 @@ export interface InvitePerson {
 }
 
 /**
- * A request to see what an invitation offers. `invitation_id` and `code` are the last two parts of the
+ * A request for the details of an invitation. `invitation_id` and `code` are the last two parts of the
  * link in its mail.
  */
 export interface OpenInvitation {

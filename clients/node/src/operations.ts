@@ -16,7 +16,7 @@ export abstract class Operations {
   // Account
 
   /**
-   * Name and version of this API.
+   * Get the name and version of this API.
    *
    * `GET /api/v1/`.
    */
@@ -34,7 +34,7 @@ export abstract class Operations {
   }
 
   /**
-   * Get this description.
+   * Get the OpenAPI description of this API.
    *
    * `GET /api/v1/openapi.json`.
    */
@@ -425,7 +425,7 @@ export abstract class Operations {
   }
 
   /**
-   * Get what the link of an invitation offers, without accepting it.
+   * Get the details of an invitation by its link, without accepting it.
    *
    * `POST /auth/invitations/open`.
    */

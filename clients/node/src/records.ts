@@ -72,7 +72,7 @@ export interface KeyInAccount {
   brand_ids: string[];
   last_used_at: string | null;
   request_count: number;
-  /** Set for a token that a collaborator issued. */
+  /** The brand for which a collaborator issued the token; null for tokens of the owner. */
   on_behalf_of_brand_id: string | null;
   issued_by_collaborator_id: string | null;
 }
@@ -96,7 +96,7 @@ export interface RateLimit {
   per_day: number;
 }
 
-/** What an account has used in this month. */
+/** An account's use of its monthly counters in this month. */
 export interface Usage {
   year_month: string;
   resets_at: string;
@@ -149,7 +149,7 @@ export interface AuditEntry {
   subject_email?: string | null;
 }
 
-/** An account's credits, and what they buy. */
+/** An account's credits, the cost of each action, and the packs for sale. */
 export interface CreditsBalance {
   credits: Credits;
   costs: Cost[];
@@ -215,8 +215,8 @@ export interface LedgerEntry {
   /** The change of the debt, positive when it grows. */
   owed: number;
   /**
-   * Of a charge or its refund: the action that was paid; of credits taken back or returned: refund or
-   * dispute.
+   * The paid action for a charge or its refund; `refund` or `dispute` for credits taken back or
+   * returned.
    */
   action: string | null;
   /** The job that was paid. null for captions, which GET /ai/jobs does not list. */
@@ -417,9 +417,12 @@ export interface Page {
   created_at: string;
   /** When the connection was last checked on the platform; null: not since the page was linked. */
   checked_at?: string | null;
-  /** What that check found missing; null: not known. */
+  /** The permissions that the page lacked at that check; null: not known. */
   missing_permissions?: string[] | null;
-  /** As of that check. null: not known, or the token does not expire. */
+  /**
+   * When the page's token expires, according to that check. null: not known, or the token does not
+   * expire.
+   */
   token_expires_at?: string | null;
 }
 
@@ -478,7 +481,7 @@ export interface InvitationWithdrawn {
   id: string;
 }
 
-/** What the link of an invitation offers, as a person sees it before accepting. */
+/** The details of an invitation, which a person sees before accepting it. */
 export interface OpenedInvitation {
   brand_name: string;
   /** The e-mail address of the brand's owner. */
@@ -624,8 +627,8 @@ export interface MediaItem {
   /** `photo` or `video` */
   type: "photo" | "video";
   /**
-   * Of an uploaded file: a small JPEG, which is there a moment after the upload; nothing, if none can be
-   * made.
+   * A small JPEG of an uploaded file, ready a moment after the upload. null until then, and if none can
+   * be made.
    */
   thumbnail_url?: string | null;
 }
@@ -692,7 +695,7 @@ export interface Validation {
   valid: boolean;
   errors?: Finding[];
   warnings?: Finding[];
-  /** What will be made of the files, as information. */
+  /** The files that will be converted, for information. */
   media_changes?: MediaChange[];
 }
 
@@ -709,7 +712,7 @@ export interface MediaChange {
   field: string;
   message: string;
   mime_type: string;
-  /** In pixels, at most; null: as the file's. */
+  /** The largest width and height in pixels; null: the file keeps its own. */
   width?: number | null;
   height?: number | null;
 }
@@ -721,12 +724,12 @@ export interface PageValidations {
   results: PageValidation[];
 }
 
-/** What a check finds for one of several pages. */
+/** The result of checking a post for one of several pages. */
 export interface PageValidation {
   valid: boolean;
   errors?: Finding[];
   warnings?: Finding[];
-  /** What will be made of the files, as information. */
+  /** The files that will be converted, for information. */
   media_changes?: MediaChange[];
   page_id: string;
 }
@@ -787,7 +790,7 @@ export interface FullPost {
   attempts: PostAttempt[];
   /** Who made, changed, retried or released it last. null: unknown. */
   made_by: Maker | null;
-  /** Set on a published post, as of the last look at its platform. */
+  /** The counts of a published post when they were last read from its platform. */
   metrics?: Metrics | null;
 }
 
@@ -814,7 +817,7 @@ export interface Metrics {
  * are not counted.
  */
 export interface ScheduledPostCounts {
-  /** With those being sent right now. */
+  /** Includes posts that are being sent right now. */
   queued: number;
   held: number;
   failed: number;
@@ -832,7 +835,7 @@ export interface CalendarPosts {
   complete_until?: string | null;
 }
 
-/** What a calendar shows of a post. */
+/** A post in a calendar, in brief. */
 export interface CalendarPost {
   id: string;
   /** When it was published or, for other posts, when it is or was to be published. */
@@ -1108,8 +1111,8 @@ export interface JobParams {
 }
 
 /**
- * What a job has cost and the credits that are left. `remaining` is also in the header X-Credits-
- * Remaining.
+ * The cost of a job in credits, and the credits that are left. `remaining` is also in the header
+ * X-Credits-Remaining.
  */
 export interface CreditsAfterCharge {
   charged: number;
@@ -1283,7 +1286,10 @@ export interface Token {
   sandbox?: boolean;
   on_behalf_of_brand_id?: string | null;
   issued_by_collaborator_id?: string | null;
-  /** Whether it is the token of a person who signed in with a password; it lives on while it is used. */
+  /**
+   * Whether it is the token of a person who signed in with a password. Such a token ends 30 days after
+   * its last use.
+   */
   session?: boolean;
 }
 
@@ -1320,7 +1326,7 @@ export interface User {
 export interface LoggedIn {
   session: Session;
   session_token: string;
-  /** In which the person reads times, as in `User`. */
+  /** The IANA zone and the BCP 47 language in which the person reads times; null: not chosen. */
   timezone?: string | null;
   language?: string | null;
 }
@@ -1549,8 +1555,8 @@ export interface XPostSettings {
   /** Labels the post: it is paid for by somebody. */
   paid_partnership?: boolean | null;
   /**
-   * Whether the account has X Premium, whose posts may be long, where X has not told so. X refuses a
-   * long post of another account.
+   * Says that the account has X Premium and so may publish long posts. Needed only if X has not told
+   * that itself. X refuses a long post of an account without Premium.
    */
   is_premium?: boolean;
 }

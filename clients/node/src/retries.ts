@@ -1,21 +1,21 @@
 /**
- * When a call is repeated, and after which pause. No I/O.
+ * Decides whether a call is repeated, and after which pause. No I/O.
  *
- * A call is repeated only if that cannot do anything twice: reads, writes with an idempotency key, and any call that
- * the server certainly did not take. The figures are those of the Python client.
+ * Only calls that cannot take effect twice are repeated: reads, writes with an idempotency key, and calls that
+ * certainly did not reach the server. The figures are those of the Python client.
  */
 
 /** Pauses grow from the first to the last, doubling each time. */
 const FIRST_PAUSE_SECONDS = 0.5;
 const LAST_PAUSE_SECONDS = 8;
-/** Codes of 503 that no repetition mends. */
+/** Codes of 503 for which a repetition would fail too. */
 const PERMANENT: ReadonlySet<string> = new Set(["AI_NOT_CONFIGURED"]);
-/** Answers of proxies and of a server that failed in the middle. */
+/** Statuses of a proxy's answer, and of a server that failed during the request. */
 const SERVER_STATUSES: ReadonlySet<number> = new Set([500, 502, 503, 504]);
-/** Of Retry-After, which is a number of seconds or a date. */
+/** A Retry-After in seconds; otherwise it is a date. */
 const SECONDS = /^\d+(\.\d+)?$/;
 
-/** How often a call is repeated, and how long a server may ask to wait. */
+/** How often a call is repeated, and the longest Retry-After for which the client waits. */
 export interface RetryPolicy {
   /** 7 by default. */
   maxRetries: number;
@@ -45,7 +45,7 @@ export interface Failure {
  *
  * @param retries repetitions so far
  * @param code of the API's error in the answer; undefined if the answer is not one of the API's
- * @param repeatable whether a second execution would have no second effect
+ * @param repeatable whether the call may run twice without a second effect
  */
 export function pauseBeforeRetry(
   policy: RetryPolicy,
@@ -60,7 +60,7 @@ export function pauseBeforeRetry(
   if (!("status" in outcome)) return repeatable || !outcome.reachedServer ? backoff : undefined;
   if (!isWorthRepeating(outcome.status, code, repeatable)) return undefined;
   const asked = retryAfterSeconds(outcome);
-  if (asked === undefined) return outcome.status === 429 ? undefined : backoff; // such a limit is not over soon
+  if (asked === undefined) return outcome.status === 429 ? undefined : backoff; // without Retry-After: a long limit
   return asked <= policy.maxWaitSeconds ? Math.max(asked, backoff) : undefined;
 }
 

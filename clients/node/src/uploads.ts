@@ -28,7 +28,7 @@ const MIME_TYPES: Readonly<Record<string, string>> = {
   ".webp": "image/webp",
 };
 
-/** A path or its file: URL, the bytes, or a Blob or File. */
+/** A file to upload: a path or its file: URL, the bytes, or a Blob or File. */
 export type Uploadable = string | URL | Uint8Array | ArrayBuffer | Blob;
 
 /** Called with the bytes sent so far and the size of the file. */
@@ -37,7 +37,7 @@ export type Progress = (sentBytes: number, sizeBytes: number) => void;
 export interface UploadOptions {
   /** Needed for bytes and for a Blob, which have no name. */
   filename?: string | undefined;
-  /** By default that of the name's ending. */
+  /** By default the type that belongs to the ending of the filename. */
   mimeType?: string | undefined;
   inParts?: boolean | undefined;
   onProgress?: Progress | undefined;
@@ -45,14 +45,14 @@ export interface UploadOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** A file to upload, and what is told about it. */
+/** A file to upload, with its name and type for the API. */
 interface Source {
   blob: Blob;
   filename: string;
   mimeType: string;
 }
 
-/** Opens a file to upload. Throws TypeError, and what the file system throws. */
+/** Opens a file to upload. Throws TypeError if the file has no name, and the errors of the file system. */
 export async function opened(file: Uploadable, options: UploadOptions): Promise<Source> {
   const path = file instanceof URL ? fileURLToPath(file) : file;
   const isPath = typeof path === "string";
@@ -63,7 +63,7 @@ export async function opened(file: Uploadable, options: UploadOptions): Promise<
   return { blob, filename, mimeType: options.mimeType || blob.type || guessed };
 }
 
-/** Uploads a file. Throws as `exchange` does, and UploadFailed. */
+/** Uploads a file. Throws the errors of `exchange`, and UploadFailed if the storage refuses a part. */
 export function upload(source: Source, settings: Settings, options: UploadOptions): Promise<UploadedMedia> {
   const inParts = options.inParts ?? source.blob.size > PARTS_FROM_BYTES;
   return inParts ? uploadInParts(source, settings, options) : uploadStraight(source, settings, options);

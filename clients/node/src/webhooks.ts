@@ -1,32 +1,32 @@
 /**
- * Is this delivery really from Posthaste, and what does it say? No dependencies, no HTTP, no framework.
+ * Verifies that a webhook delivery comes from Posthaste, and parses its event. No dependencies, no HTTP, no framework.
  *
  *     const event = readDelivery(rawBody, request.headers, secret);
  *
- * A delivery carries two kinds of signatures. `readDelivery` and `verifyDelivery` take the headers of Standard Webhooks,
- * whose signed timestamp keeps a recorded delivery from being sent again. `readEvent` and `verify` take
+ * A delivery carries two kinds of signatures. `readDelivery` and `verifyDelivery` take the headers of Standard
+ * Webhooks, whose signed timestamp keeps a recorded delivery from being sent again. `readEvent` and `verify` take
  * X-Svc-Signature, which has no timestamp.
  *
- * Everything a stranger can send throws a WebhookError: answer 400 and forget it. What only your own code can get
- * wrong (text instead of bytes, an empty secret) throws a TypeError.
+ * A forged or damaged request throws a WebhookError: answer 400. A mistake in your own code (text instead of bytes, an
+ * empty secret) throws a TypeError.
  */
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 
-/** All of a request's headers: Node's `request.headers`, or those of the fetch API. */
+/** All headers of a request: Node's `request.headers`, or those of the fetch API. */
 export type DeliveryHeaders = Headers | Record<string, string | string[] | undefined>;
 
-/** What a delivery is checked against besides the secret. */
+/** Options of the check of a delivery's timestamp. */
 export interface DeliveryOptions {
-  /** 300 by default. */
+  /** How far the timestamp may be from `now`, by default 300. */
   toleranceSeconds?: number;
   /** The receiver's clock in Unix seconds, by default the machine's. */
   now?: number;
 }
 
-/** Lower case, as Node's `request.headers` has it. */
+/** The header in lower case, as in Node's `request.headers`. */
 export const SIGNATURE_HEADER = "x-svc-signature";
-/** Of Standard Webhooks. */
+/** The headers of Standard Webhooks. */
 export const ID_HEADER = "webhook-id";
 export const TIMESTAMP_HEADER = "webhook-timestamp";
 export const STANDARD_SIGNATURE_HEADER = "webhook-signature";
@@ -53,7 +53,7 @@ export class WebhookError extends Error {
   }
 }
 
-/** There is no signature header, or it is empty; of Standard Webhooks' three headers: one of them. */
+/** A header is missing or empty: X-Svc-Signature, or one of the three headers of Standard Webhooks. */
 export class MissingSignature extends WebhookError {
   override readonly reason = "missing_header";
 }
@@ -63,14 +63,14 @@ export class MalformedSignature extends WebhookError {
   override readonly reason = "malformed_header";
 }
 
-/** No signature in the header is that of this body with this secret: another secret, or an altered body. */
+/** No signature in the header fits this body and this secret. The secret is another one, or the body was altered. */
 export class SignatureMismatch extends WebhookError {
   override readonly reason = "no_match";
 }
 
 /**
- * The signature is right, but was made too long ago, or in the future: a recorded delivery that somebody sends again, or
- * a wrong clock.
+ * The signature is right, but its timestamp is too old or in the future: somebody sends a recorded delivery again, or a
+ * clock is wrong.
  */
 export class TimestampOutOfTolerance extends WebhookError {
   override readonly reason = "timestamp_out_of_tolerance";
@@ -82,21 +82,24 @@ export class MalformedEvent extends WebhookError {
 }
 
 /**
- * What a delivery says. `id` stays the same over retries and replays: remember it, and act on it once.
+ * The event in a delivery. `id` stays the same over retries and replays: store it, and act on it once.
  *
  * `event as KnownEvent` has the fields of `data` for each event that this version knows.
  */
 export interface WebhookEvent {
   id: string;
-  /** Such as `post.published`. */
+  /** The name of the event, such as `post.published`. */
   event: string;
   created_at: string;
   data: Record<string, any>;
 }
 
 /**
- * Returns when one of the signatures in the header is that of the body; during the 24 hours after a rotation there
- * are several. Throws MissingSignature, MalformedSignature, SignatureMismatch; TypeError.
+ * Verifies a delivery by its header X-Svc-Signature. Returns if one of the header's signatures is that of the body; for
+ * 24 hours after the secret was rotated, there are two.
+ *
+ * Throws MissingSignature, MalformedSignature or SignatureMismatch for a request that may be forged, and TypeError for
+ * a mistake of the calling code.
  *
  * @param body the request's body as it arrived, before any parsing; a Buffer is one
  * @param header the value of X-Svc-Signature
@@ -123,11 +126,14 @@ export function verify(body: Uint8Array | ArrayBuffer, header: string | null | u
 }
 
 /**
- * Returns when one signature in webhook-signature is that of id, timestamp and body, and the timestamp is recent.
- * Throws MissingSignature, MalformedSignature, SignatureMismatch, TimestampOutOfTolerance; TypeError.
+ * Verifies a delivery by the headers of Standard Webhooks. Returns if one signature in webhook-signature is that of id,
+ * timestamp and body, and the timestamp is at most `toleranceSeconds` from `now`.
+ *
+ * Throws MissingSignature, MalformedSignature, SignatureMismatch or TimestampOutOfTolerance for a request that may be
+ * forged, and TypeError for a mistake of the calling code.
  *
  * @param body the request's body as it arrived, before any parsing; a Buffer is one
- * @param headers all of the request's, in any case of letters
+ * @param headers all headers of the request; upper or lower case does not matter
  */
 export function verifyDelivery(
   body: Uint8Array | ArrayBuffer,
@@ -165,7 +171,7 @@ export function verifyDelivery(
   }
 }
 
-/** The event of a delivery, once `verifyDelivery` has passed. Throws as that does, and MalformedEvent. */
+/** Verifies a delivery with `verifyDelivery`, and returns its event. Throws the same errors, and MalformedEvent. */
 export function readDelivery(
   body: Uint8Array | ArrayBuffer,
   headers: DeliveryHeaders,
@@ -176,7 +182,7 @@ export function readDelivery(
   return eventOf(body);
 }
 
-/** The event of a delivery, once its signature is verified. Throws as `verify` does, and MalformedEvent. */
+/** Verifies a delivery with `verify`, and returns its event. Throws the same errors, and MalformedEvent. */
 export function readEvent(
   body: Uint8Array | ArrayBuffer,
   header: string | null | undefined,
@@ -213,7 +219,7 @@ function rawBytes(body: unknown): Uint8Array {
   );
 }
 
-/** Id, timestamp and signatures. */
+/** Returns id, timestamp and signatures. Throws MissingSignature if one of these headers is missing. */
 function standardHeaders(headers: DeliveryHeaders): [string, string, string] {
   if (typeof headers !== "object" || headers === null) {
     throw new TypeError(`Pass all of the request's headers, not ${kindOf(headers)}`);
@@ -232,7 +238,7 @@ function standardHeaders(headers: DeliveryHeaders): [string, string, string] {
   return [textOf(ID_HEADER), textOf(TIMESTAMP_HEADER), textOf(STANDARD_SIGNATURE_HEADER)];
 }
 
-/** The bytes that a secret stands for: base64, of which the padding may be left out. */
+/** Decodes a secret: base64, with or without the prefix `whsec_` and the padding. */
 function standardKey(secret: unknown): Buffer {
   const match = STANDARD_SECRET.exec(checkedSecret(secret));
   if (!match?.[1]) {

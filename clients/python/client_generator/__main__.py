@@ -99,7 +99,7 @@ def _categories() -> dict[str, str]:
 
 
 def _formatted(modules: dict[str, str]) -> dict[str, str]:
-    """Removes imports that are not needed, sorts the others and formats the text, as `./dev lint` expects it."""
+    """Returns the modules with sorted imports, without unused ones, and formatted as `./dev lint` expects it."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for path, text in modules.items():

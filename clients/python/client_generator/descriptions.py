@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from client_generator.schemas import Schema, answer_type, python_name, referenced
 
-#: Of the records in the modules of operations.
+#: The prefix of records' names in the modules of operations.
 RECORDS = "records."
 
 
@@ -28,27 +28,27 @@ class Argument:
 class Method:
     """A method of the client: one way to call an operation."""
 
-    #: As the description writes it: `schedulePosts`.
+    #: The method's name in camel case: `schedulePosts`.
     json_name: str
     tag: str
     http_method: str
-    #: From the server's root.
+    #: The path from the server's root, with placeholders.
     path: str
-    #: Of the answer.
+    #: The JSON Schema of the answer.
     schema: Schema
     path_names: tuple[str, ...]
     query: tuple[Argument, ...]
     #: None: the operation takes no JSON body.
     body: tuple[Argument, ...] | None
-    #: Of that body; None if there is no body, or if it has no name.
+    #: The name of the body's schema; None if there is no body, or its schema has no name.
     body_component: str | None
     keyed: bool
     authenticated: bool
     summary: str
     description: str
-    #: The list in the answer, if the answer is one page of a list that continues with a cursor.
+    #: The field with the list, if the answer is one page of a list that continues with a cursor.
     list_field: str | None
-    #: Of that list's items.
+    #: The JSON Schema of that list's items.
     item_schema: Schema
 
     @property

@@ -38,9 +38,9 @@ def operations_module(tag: str, methods: Iterable[Method]) -> str:
     name = class_name(tag)
     return (
         f'{MARK}"""Operations of the group {tag}."""\n\n{_IMPORTS}\n\n'
-        f'class {name}(Caller):\n    """Waits for the answers."""\n\n'
+        f'class {name}(Caller):\n    """The group\'s operations; each method waits for the answer."""\n\n'
         + "\n".join(_texts(own, is_async=False))
-        + f'\n\nclass Async{name}(AsyncCaller):\n    """The same operations for asyncio: await each call."""\n\n'
+        + f'\n\nclass Async{name}(AsyncCaller):\n    """The group\'s operations for asyncio: await each call."""\n\n'
         + "\n".join(_texts(own, is_async=True))
     )
 
@@ -56,8 +56,8 @@ def package_module(tags: Iterable[str]) -> str:
     awaited = ", ".join(f"Async{class_name(tag)}" for tag in own)
     return (
         f'{MARK}"""All operations of the API, a module per group."""\n\n{imports}\n\n'
-        f'class Operations({sync}):\n    """A method per operation, which waits for the answer."""\n\n\n'
-        f'class AsyncOperations({awaited}):\n    """A method per operation, to be awaited."""\n'
+        f'class Operations({sync}):\n    """All operations; each method waits for the answer."""\n\n\n'
+        f'class AsyncOperations({awaited}):\n    """All operations for asyncio: await each call."""\n'
     )
 
 

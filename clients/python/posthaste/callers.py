@@ -1,4 +1,4 @@
-"""The methods of a client that the generated operations call."""
+"""Base classes of the generated operations: the methods that send a call, which each client implements."""
 
 from __future__ import annotations
 

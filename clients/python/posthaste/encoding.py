@@ -76,7 +76,7 @@ def parse_timestamp(text: str) -> datetime:
     return datetime.fromisoformat(text[:-1] + "+00:00" if text.endswith("Z") else text)
 
 
-#: Makes the Python value of a JSON value that is not null, which stands at a place of the answer.
+#: (JSON value other than null, its place in the answer, for errors) → the Python value.
 _Decoder = Callable[[Any, str], Any]
 
 
@@ -109,8 +109,8 @@ def _decode(decoder: _Decoder | None, value: Any, place: str) -> Any:
 
 @cache
 def _decoder_of(kind: Any) -> _Decoder | None:
-    """Returns what decodes values of this type; None for texts, numbers, truth values and unknown types, which are the
-    same in Python and in JSON."""
+    """Returns the function that decodes values of this type; None for strings, numbers, booleans and unknown types,
+    whose values are the same in Python and in JSON."""
     origin = get_origin(kind)
     if origin in (Union, types.UnionType):
         return _decoder_of_union([one for one in get_args(kind) if one is not type(None)])
@@ -136,8 +136,8 @@ def _decoder_of_dict(inner: _Decoder | None) -> _Decoder:
 
 
 def _decoder_of_union(kinds: list[Any]) -> _Decoder | None:
-    """Returns what decodes values of several types. An object becomes the first record that gets all its required
-    fields from it.
+    """Returns the function that decodes values of a union. A JSON object becomes the first of the union's records whose
+    required fields the object has.
     """
     records: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
     others = [kind for kind in kinds if kind not in records]

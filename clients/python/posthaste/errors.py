@@ -58,7 +58,7 @@ class ApiError(PosthasteError):
         self.request_id = str(body.get("request_id", ""))
         self.fields = _field_errors(body)
         self.retry_after_seconds = retry_after_seconds
-        #: With which the call can be repeated; None: the call takes no key.
+        #: The idempotency key with which the call can be repeated; None: the call takes no key.
         self.idempotency_key = idempotency_key
         #: The whole body, with the extra fields of some codes, such as `required_scope`.
         self.body = body
@@ -116,7 +116,7 @@ class ServerError(ApiError):
     """The server failed, or a part of it did not answer in time."""
 
 
-#: By the category that GET /errors shows.
+#: Category of an error (GET /errors) → its class.
 FAMILIES: dict[str, type[ApiError]] = {
     "request": InvalidRequest,
     "authentication": AuthenticationError,
@@ -129,7 +129,7 @@ FAMILIES: dict[str, type[ApiError]] = {
     "idempotency": IdempotencyError,
     "server": ServerError,
 }
-#: For codes that this version does not know.
+#: HTTP status → class of an error whose code this version does not know.
 _BY_STATUS: dict[int, type[ApiError]] = {
     401: AuthenticationError,
     403: PermissionDenied,
@@ -142,8 +142,8 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 def api_error(
     status: int, body: dict[str, Any], *, retry_after_seconds: float | None, idempotency_key: str | None
 ) -> ApiError:
-    """Returns the exception for an error's body: of the class for its code or, if the code is unknown,
-    for its status.
+    """Returns the exception for the body of an error. The code decides its class or, if this version does not know the
+    code, the HTTP status.
     """
     code = body.get("code")
     if code == "PLATFORM_OUTCOME_UNKNOWN":

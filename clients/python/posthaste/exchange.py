@@ -1,8 +1,7 @@
-"""The part that both clients share, without I/O: generators that yield each request to send and each pause, and return
-the result.
+"""The code that the sync and the async client share. Without I/O: generators that yield each request and each pause.
 
-The driver sends each `Send` and answers with an `Answer` or a `Failure`; for a `Wait` it sleeps. So the sync and the
-async client differ only in how they wait.
+The client runs a generator: it sends each yielded `Send` and passes back an `Answer` or a `Failure`; for a `Wait` it
+sleeps. The generator returns the result of the call.
 """
 
 from __future__ import annotations
@@ -136,7 +135,7 @@ def exchange(call: Call[T], settings: Settings) -> Flow[T]:
 
 
 def _check_key(key: str | None) -> None:
-    """Raises the API's error for an invalid key if a header cannot carry the key: the call could not be sent."""
+    """Raises INVALID_IDEMPOTENCY_KEY for a key with characters that a header cannot carry: it could not be sent."""
     if key is not None and not (key.isascii() and key.isprintable()):
         text = "The idempotency key must be printable ASCII characters."
         body = {"code": "INVALID_IDEMPOTENCY_KEY", "error": text}

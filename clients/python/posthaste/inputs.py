@@ -101,8 +101,8 @@ class XPostSettings(TypedDict):
     made_with_ai: NotRequired[bool | None]
     #: Labels the post: it is paid for by somebody.
     paid_partnership: NotRequired[bool | None]
-    #: Whether the account has X Premium, whose posts may be long, where X has not told so. X refuses a
-    #: long post of another account.
+    #: Says that the account has X Premium and so may publish long posts. Needed only if X has not told
+    #: that itself. X refuses a long post of an account without Premium.
     is_premium: NotRequired[bool]
 
 

@@ -8,8 +8,8 @@ from posthaste.errors import UnexpectedAnswer
 
 
 def next_page(query: dict[str, Any], page: Any) -> dict[str, Any] | None:
-    """Returns the query of the page after this one; None after the last. Raises UnexpectedAnswer if that would be the
-    same page again.
+    """Returns the query for the page of a list after `page`; None after the last page. Raises UnexpectedAnswer if the
+    cursor leads to the same page again.
     """
     cursor = page.next_cursor
     if not cursor:

@@ -86,7 +86,7 @@ class KeyInAccount:
     brand_ids: list[str]
     last_used_at: datetime | None
     request_count: int
-    #: Set for a token that a collaborator issued.
+    #: The brand for which a collaborator issued the token; None for tokens of the owner.
     on_behalf_of_brand_id: str | None
     issued_by_collaborator_id: str | None
 
@@ -115,7 +115,7 @@ class RateLimit:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Usage:
-    """What an account has used in this month."""
+    """An account's use of its monthly counters in this month."""
 
     year_month: str
     resets_at: datetime
@@ -174,7 +174,7 @@ class AuditEntry:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CreditsBalance:
-    """An account's credits, and what they buy."""
+    """An account's credits, the cost of each action, and the packs for sale."""
 
     credits: Credits
     costs: list[Cost]
@@ -257,8 +257,8 @@ class LedgerEntry:
     balance_after: int
     #: The change of the debt, positive when it grows.
     owed: int
-    #: Of a charge or its refund: the action that was paid; of credits taken back or returned: refund or
-    #: dispute.
+    #: The paid action for a charge or its refund; `refund` or `dispute` for credits taken back or
+    #: returned.
     action: str | None
     #: The job that was paid. None for captions, which GET /ai/jobs does not list.
     job_id: str | None
@@ -472,9 +472,10 @@ class Page:
     created_at: datetime
     #: When the connection was last checked on the platform; None: not since the page was linked.
     checked_at: datetime | None = None
-    #: What that check found missing; None: not known.
+    #: The permissions that the page lacked at that check; None: not known.
     missing_permissions: list[str] | None = None
-    #: As of that check. None: not known, or the token does not expire.
+    #: When the page's token expires, according to that check. None: not known, or the token does not
+    #: expire.
     token_expires_at: datetime | None = None
 
 
@@ -543,7 +544,7 @@ class InvitationWithdrawn:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OpenedInvitation:
-    """What the link of an invitation offers, as a person sees it before accepting."""
+    """The details of an invitation, which a person sees before accepting it."""
 
     brand_name: str
     #: The e-mail address of the brand's owner.
@@ -700,8 +701,8 @@ class MediaItem:
     src: str
     #: `photo` or `video`
     type: Literal["photo", "video"]
-    #: Of an uploaded file: a small JPEG, which is there a moment after the upload; nothing, if none can be
-    #: made.
+    #: A small JPEG of an uploaded file, ready a moment after the upload. None until then, and if none can
+    #: be made.
     thumbnail_url: str | None = None
 
 
@@ -778,7 +779,7 @@ class Validation:
     valid: bool
     errors: list[Finding] = dataclasses.field(default_factory=list)
     warnings: list[Finding] = dataclasses.field(default_factory=list)
-    #: What will be made of the files, as information.
+    #: The files that will be converted, for information.
     media_changes: list[MediaChange] = dataclasses.field(default_factory=list)
 
 
@@ -799,7 +800,7 @@ class MediaChange:
     field: str
     message: str
     mime_type: str
-    #: In pixels, at most; None: as the file's.
+    #: The largest width and height in pixels; None: the file keeps its own.
     width: int | None = None
     height: int | None = None
 
@@ -815,12 +816,12 @@ class PageValidations:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PageValidation:
-    """What a check finds for one of several pages."""
+    """The result of checking a post for one of several pages."""
 
     valid: bool
     errors: list[Finding] = dataclasses.field(default_factory=list)
     warnings: list[Finding] = dataclasses.field(default_factory=list)
-    #: What will be made of the files, as information.
+    #: The files that will be converted, for information.
     media_changes: list[MediaChange] = dataclasses.field(default_factory=list)
     page_id: str
 
@@ -883,7 +884,7 @@ class FullPost:
     attempts: list[PostAttempt]
     #: Who made, changed, retried or released it last. None: unknown.
     made_by: Maker | None
-    #: Set on a published post, as of the last look at its platform.
+    #: The counts of a published post when they were last read from its platform.
     metrics: Metrics | None = None
 
 
@@ -914,7 +915,7 @@ class ScheduledPostCounts:
     are not counted.
     """
 
-    #: With those being sent right now.
+    #: Includes posts that are being sent right now.
     queued: int
     held: int
     failed: int
@@ -935,7 +936,7 @@ class CalendarPosts:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CalendarPost:
-    """What a calendar shows of a post."""
+    """A post in a calendar, in brief."""
 
     id: str
     #: When it was published or, for other posts, when it is or was to be published.
@@ -1229,8 +1230,8 @@ class JobParams:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CreditsAfterCharge:
-    """What a job has cost and the credits that are left. `remaining` is also in the header X-Credits-
-    Remaining.
+    """The cost of a job in credits, and the credits that are left. `remaining` is also in the header
+    X-Credits-Remaining.
     """
 
     charged: int
@@ -1413,7 +1414,8 @@ class Token:
     sandbox: bool = False
     on_behalf_of_brand_id: str | None = None
     issued_by_collaborator_id: str | None = None
-    #: Whether it is the token of a person who signed in with a password; it lives on while it is used.
+    #: Whether it is the token of a person who signed in with a password. Such a token ends 30 days after
+    #: its last use.
     session: bool = False
 
 
@@ -1455,7 +1457,7 @@ class LoggedIn:
 
     session: Session
     session_token: str
-    #: In which the person reads times, as in `User`.
+    #: The IANA zone and the BCP 47 language in which the person reads times; None: not chosen.
     timezone: str | None = None
     language: str | None = None
 
@@ -1725,8 +1727,8 @@ class XPostSettings:
     made_with_ai: bool | None = None
     #: Labels the post: it is paid for by somebody.
     paid_partnership: bool | None = None
-    #: Whether the account has X Premium, whose posts may be long, where X has not told so. X refuses a
-    #: long post of another account.
+    #: Says that the account has X Premium and so may publish long posts. Needed only if X has not told
+    #: that itself. X refuses a long post of an account without Premium.
     is_premium: bool = False
 
 

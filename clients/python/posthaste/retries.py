@@ -1,7 +1,7 @@
-"""When a call is repeated, and after which pause. Pure.
+"""Decides whether a call is repeated, and after which pause. No I/O.
 
-A call is repeated only if it then cannot take effect twice: reads, writes with an idempotency key, and any call that
-the server certainly did not take.
+Only calls that cannot take effect twice are repeated: reads, writes with an idempotency key, and calls that certainly
+did not reach the server.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import Any
 
 #: Pauses grow from the first to the last, doubling each time.
 _FIRST_PAUSE_SECONDS, _LAST_PAUSE_SECONDS = 0.5, 8.0
-#: Codes of 503 that no repetition mends.
+#: Codes of 503 for which a repetition would fail too.
 _PERMANENT = frozenset({"AI_NOT_CONFIGURED"})
-#: Answers of proxies and of a server that failed in the middle.
+#: Statuses of a proxy's answer, and of a server that failed during the request.
 _SERVER_STATUSES = frozenset({500, 502, 503, 504})
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often a call is repeated, and how long a server may ask to wait."""
+    """How often a call is repeated, and the longest Retry-After for which the client waits."""
 
     max_retries: int = 7
     #: A longer Retry-After, such as that of a daily limit, is raised at once as LimitReached.
@@ -57,7 +57,7 @@ def pause_before_retry(
     """Returns the seconds to wait before the next try, or None if there should be none.
 
     `retries`: repetitions so far. `body`: the API's error in the answer, or None if there is none. `repeatable`:
-    whether a second execution would have no second effect.
+    whether the call may run twice without a second effect.
     """
     if retries >= policy.max_retries:
         return None
@@ -68,7 +68,7 @@ def pause_before_retry(
         return None
     asked = retry_after_seconds(outcome)
     if asked is None:
-        return backoff if outcome.status != 429 else None  # a limit that names no time is not over soon
+        return backoff if outcome.status != 429 else None  # a limit without Retry-After lasts for long
     return max(asked, backoff) if asked <= policy.max_wait_seconds else None
 
 

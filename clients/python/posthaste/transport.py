@@ -1,4 +1,4 @@
-"""The use of httpx2 in both clients: bodies, time limits, and what its exceptions mean for a call."""
+"""The use of httpx2 in both clients: headers, time limits, and the `Failure` for each of its exceptions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import httpx2
 from posthaste.exchange import Send
 from posthaste.retries import Failure
 
-#: For a connection. A server that is there answers in much less; the rest is for a busy network.
+#: Time to connect. A running server accepts much sooner; the rest is for a busy network.
 _CONNECT_SECONDS = 10.0
 
 

@@ -1,4 +1,4 @@
-"""Is this delivery really from Posthaste, and what does it say? No HTTP, no framework.
+"""Verifies that a webhook delivery comes from Posthaste, and parses its event. No HTTP, no framework.
 
     event = webhooks.read_delivery(request.get_data(), request.headers, secret)
 
@@ -6,8 +6,8 @@ A delivery carries two kinds of signatures. `read_delivery` and `verify_delivery
 whose signed timestamp keeps a recorded delivery from being sent again. `read_event` and `verify` take X-Svc-Signature,
 which has no timestamp.
 
-Everything a stranger can send raises `WebhookError`: answer 400 and forget it. What only your own code can get
-wrong (text instead of bytes, an empty secret) raises TypeError or ValueError.
+A forged or damaged request raises `WebhookError`: answer 400. A mistake in your own code (text instead of bytes, an
+empty secret) raises TypeError or ValueError.
 """
 
 import hmac
@@ -23,7 +23,7 @@ from typing import Any, Protocol
 from posthaste.encoding import parse_timestamp
 
 SIGNATURE_HEADER = "X-Svc-Signature"
-#: Of Standard Webhooks.
+#: The headers of Standard Webhooks.
 ID_HEADER, TIMESTAMP_HEADER, STANDARD_SIGNATURE_HEADER = (
     "webhook-id",
     "webhook-timestamp",
@@ -68,8 +68,8 @@ class SignatureMismatch(WebhookError):
 
 
 class TimestampOutOfTolerance(WebhookError):
-    """The signature is right, but was made too long ago, or in the future: a recorded delivery that somebody sends
-    again, or a wrong clock."""
+    """The signature is right, but its timestamp is too old or in the future: somebody sends a recorded delivery
+    again, or a clock is wrong."""
 
     reason = "timestamp_out_of_tolerance"
 
@@ -82,10 +82,10 @@ class MalformedEvent(WebhookError):
 
 @dataclass(frozen=True, slots=True)
 class WebhookEvent:
-    """What a delivery says. `id` stays the same over retries and replays: remember it, and act on it once."""
+    """The event in a delivery. `id` stays the same over retries and replays: store it, and act on it once."""
 
     id: str
-    #: Such as `post.published`.
+    #: The name of the event, such as `post.published`.
     event: str
     created_at: datetime
     #: Its fields depend on the event.
@@ -93,14 +93,14 @@ class WebhookEvent:
 
 
 class Headers(Protocol):
-    """All headers of a request: a dict, or what Flask, Django, Starlette or http.server has."""
+    """All headers of a request: a dict, or the headers object of Flask, Django, Starlette or http.server."""
 
     def items(self) -> Iterable[tuple[str, str]]: ...
 
 
 def verify(body: bytes | bytearray | memoryview, header: str | None, secret: str) -> None:
-    """Returns when one of the signatures in the header is that of `body`; during the 24 hours after a rotation there
-    are several.
+    """Verifies a delivery by its header X-Svc-Signature. Returns if one of the header's signatures is that of `body`;
+    for 24 hours after the secret was rotated, there are two.
 
     `body` is the request's body as it arrived, before any parsing; `header` the value of X-Svc-Signature. Raises
     MissingSignature, MalformedSignature or SignatureMismatch for a request that may be forged, and TypeError or
@@ -130,7 +130,8 @@ def verify_delivery(
     tolerance_seconds: float = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> None:
-    """Returns when one signature in webhook-signature is that of id, timestamp and body, and the timestamp is recent.
+    """Verifies a delivery by the headers of Standard Webhooks. Returns if one signature in webhook-signature is that of
+    id, timestamp and body, and the timestamp is at most `tolerance_seconds` from now.
 
     `body` is the request's body as it arrived, before any parsing; `headers` are the request's, in any case of
     letters; `now` is the receiver's clock in Unix seconds, by default the machine's. Raises MissingSignature,
@@ -170,7 +171,7 @@ def read_delivery(
     tolerance_seconds: float = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> WebhookEvent:
-    """Returns the event of a delivery, once `verify_delivery` has passed. Raises the errors of `verify_delivery`, and
+    """Verifies a delivery with `verify_delivery`, and returns its event. Raises the errors of `verify_delivery`, and
     MalformedEvent if the body is not an event.
     """
     verify_delivery(body, headers, secret, tolerance_seconds=tolerance_seconds, now=now)
@@ -178,8 +179,8 @@ def read_delivery(
 
 
 def read_event(body: bytes | bytearray | memoryview, header: str | None, secret: str) -> WebhookEvent:
-    """Returns the event of a delivery, once its signature is verified. Raises the errors of `verify`, and
-    MalformedEvent if the body is not an event.
+    """Verifies a delivery with `verify`, and returns its event. Raises the errors of `verify`, and MalformedEvent if
+    the body is not an event.
     """
     verify(body, header, secret)
     return _event(body)
@@ -234,7 +235,7 @@ def _standard_headers(headers: Headers) -> tuple[str, str, str]:
 
 
 def _standard_key(secret: object) -> bytes:
-    """Returns the bytes that a secret stands for. It is base64, and its padding may be left out."""
+    """Decodes a secret: base64, with or without the prefix `whsec_` and the padding."""
     text = _key(secret).decode().removeprefix(_KEY_PREFIX).rstrip("=")
     try:
         key = b64decode(text + "=" * (-len(text) % 4), validate=True)

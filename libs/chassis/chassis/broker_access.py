@@ -36,7 +36,7 @@ _OWN_QUEUES = r"amq\.gen-.*"
 
 
 class Access(Record):
-    """The permissions of one RabbitMQ user: patterns of the names that the user may declare, write to and read."""
+    """The permissions of one RabbitMQ user: regular expressions for the exchanges and queues that it may use."""
 
     configure: str
     write: str
@@ -46,7 +46,7 @@ class Access(Record):
 
 
 def access_of(process: str) -> Access:
-    """Returns the permissions of a sender, or of the process in which all services run (SERVICES)."""
+    """Returns the RabbitMQ permissions of a process: a service, gateway, ctl, or SERVICES (all services in one)."""
     services = tuple(SERVICES) if process == SHARED else (process,)
     sent = [name for name, route in EVENTS.items() if route.sender in services and route.receivers]
     write, read = [re.escape(_DEFAULT_EXCHANGE)], []

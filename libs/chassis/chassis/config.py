@@ -38,7 +38,7 @@ def text(name: str, default: str | None = None) -> str:
 
 
 def _content(name: str, path: str) -> str:
-    """Reads a file, without the line end at its end that editors add."""
+    """Returns the contents of the file of setting `name`, without a line end at its end, which editors add."""
     try:
         return Path(path).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError) as error:
@@ -46,8 +46,8 @@ def _content(name: str, path: str) -> str:
 
 
 def page_url(page: str, tag: str) -> str:
-    """Returns the URL of the dashboard's page `page`. If DASHBOARD_URL is not set, returns that of the API's own page
-    /docs/`tag`.
+    """Returns the URL of the dashboard's page `page`; if DASHBOARD_URL is not set, that of the page /docs/`tag` in the
+    gateway's API reference.
     """
     dashboard = text("DASHBOARD_URL", "").rstrip("/")
     public = text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")

@@ -52,7 +52,7 @@ class Vault:
             raise UnreadableSecret("no configured key reads this secret") from None
 
     def seal(self, value: Record) -> str:
-        """Encrypts a record."""
+        """Encrypts a record as text."""
         return self.encrypt(msgspec.json.encode(value).decode())
 
     def unseal(self, stored: str, kind: type[R]) -> R:
@@ -75,7 +75,8 @@ class Vault:
     def rotate_batch(
         self, batch: Sequence[tuple[str, str]], replace: Callable[[str, str, str], bool]
     ) -> KeysRotated:
-        """Encrypts stored secrets with the newest key, which is the first in the settings.
+        """Encrypts a batch of stored secrets with the first key. Returns how many it replaced, the ids of secrets that
+        no key can decrypt, and the id after which the next batch begins (None: this was the last batch).
 
         `batch` holds at most `ROTATED_AT_ONCE` pairs (id, stored secret), in the order of ids.
         `replace(id, stored, fresh)` replaces a stored secret, or returns False when it has changed meanwhile.

@@ -113,7 +113,7 @@ class AiJob(Record):
 
 
 class CreditsAfterCharge(Record):
-    """What a job has cost and the credits that are left (spec "CreditsAfterCharge").
+    """The cost of a job in credits, and the credits that are left (spec "CreditsAfterCharge").
 
     `remaining` is also in the header X-Credits-Remaining.
     """
@@ -200,7 +200,7 @@ class AutoRefill(Record):
 
 
 class CreditsBalance(Record):
-    """An account's credits, and what they buy (spec "CreditsBalance")."""
+    """An account's credits, the cost of each action, and the packs for sale (spec "CreditsBalance")."""
 
     credits: Credits
     costs: tuple[Cost, ...]
@@ -237,7 +237,7 @@ class LedgerEntry(Record):
     balance_after: int
     #: The change of the debt, positive when it grows.
     owed: int
-    #: Of a charge or its refund: the action that was paid; of credits taken back or returned: refund or dispute.
+    #: The paid action for a charge or its refund; `refund` or `dispute` for credits taken back or returned.
     action: str | None
     #: The job that was paid. None for captions, which GET /ai/jobs does not list.
     job_id: str | None

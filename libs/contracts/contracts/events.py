@@ -28,8 +28,8 @@ class Event(Record):
     data: dict[str, object] = {}
     #: The brands that the token of the resource's maker could access; None: all (decisions "Who sees").
     made_within: tuple[str, ...] | None = None
-    #: Of a post made at once, whose client was answered with its outcome: `immediate` goes only to subscriptions that
-    #: ask for such posts, `others` only to those that do not. Empty: to all.
+    #: Which subscriptions get the event of a post that was made at once and whose client was answered with its outcome:
+    #: `immediate`: only those that ask for such posts; `others`: only those that do not. Empty: all.
     audience: str = ""
 
 

@@ -105,8 +105,8 @@ class XPostSettings(Record):
     made_with_ai: bool | None = None
     #: Labels the post: it is paid for by somebody.
     paid_partnership: bool | None = None
-    #: Whether the account has X Premium, whose posts may be long, where X has not told so. X refuses a long post of
-    #: another account.
+    #: Says that the account has X Premium and so may publish long posts. Needed only if X has not told that itself.
+    #: X refuses a long post of an account without Premium.
     is_premium: bool = False
 
 

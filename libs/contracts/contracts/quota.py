@@ -115,7 +115,7 @@ class BucketUse(Record):
 
 
 class Usage(Record):
-    """What an account has used in this month (spec "Account view", quota.monthly)."""
+    """An account's use of its monthly counters in this month (spec "Account view", quota.monthly)."""
 
     year_month: str
     resets_at: datetime

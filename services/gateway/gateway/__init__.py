@@ -3,7 +3,7 @@
 It has no business rules and reads no other service's tables.
 """
 
-#: Of the API (spec "Versioning"), as /openapi.json says.
+#: The API's version (spec "Versioning"), as /openapi.json says.
 API_VERSION = "1.3.0"
 #: Every path of the spec is below it.
 BASE_PATH = "/api/v1"

@@ -1,8 +1,8 @@
 """`python -m gateway` opens the port, then imports and runs the server (`server.py`).
 
-The port comes first, because the imports take a second, and several on a busy machine: meanwhile connections wait
-instead of being refused. Otherwise they would be refused for most of the time in which an upgrade on Compose replaces
-the container.
+The port is opened first, because the imports take a second, and several on a busy machine: during that time,
+connections wait instead of being refused. Without this, an upgrade on Compose would refuse connections while it
+replaces the container.
 """
 
 import os

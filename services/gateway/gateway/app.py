@@ -145,7 +145,8 @@ def _log(exchange: Exchange, answer: Answer) -> None:
 
 
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
-    """Returns the response headers about the token (spec "Authentication"): those known when the request ended."""
+    """Returns the response headers about the token (spec "Authentication"): tier and scopes if the token was found, the
+    rate limit if quota has answered."""
     headers: list[tuple[str, str]] = []
     if exchange.authenticated is not None:
         caller, token = exchange.authenticated.caller, exchange.authenticated.token

@@ -27,8 +27,8 @@ class Endpoint:
     scope: str | None
     #: The monthly bucket that a call counts in: reads, publishes, replies or writes; "": per minute and day only.
     meter: str
-    #: A record; bytes: a file, with ranges and conditional requests; str: an HTML page; None: an empty answer. By
-    #: default the handler's.
+    #: The type of the answer: a record; bytes: a file, with ranges and conditional requests; str: an HTML page; None:
+    #: an empty answer. By default the handler's return type.
     result: Any = ...
     status: int = 200
     #: Whether the endpoint takes an Idempotency-Key. By default writes do.
@@ -49,7 +49,7 @@ class Endpoint:
     #: The result type of a request for several pages: sent with `status` if all pages succeeded, with 207 if only some
     #: did.
     several: type | None = None
-    #: Whether the request log has the calls that succeed. False for reading the log: following it would fill it.
+    #: Whether successful calls are in the request log. False for reading the log: clients that poll it would fill it.
     is_logged: bool = True
     #: Adds headers to an error, if the caller holds the scope and quota has admitted the call.
     on_refusal: Callable[[Any, ApiError], None] | None = None

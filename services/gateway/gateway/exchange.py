@@ -1,4 +1,4 @@
-"""One request on its way through the pipeline, and what is known about it so far."""
+"""The state of one request while the pipeline handles it."""
 
 import re
 import time
@@ -35,8 +35,8 @@ Result = TypeVar("Result")
 
 
 class Exchange:
-    """One request and the answer's headers, with what is known so far: the caller, the claim on the idempotency key,
-    quota's verdict.
+    """The state of one request: its input, its caller, the claim on its idempotency key, quota's verdict, and the
+    headers of the answer.
 
     The pipeline's steps fill it in; handlers use `caller`, `services`, `ask` and `relay`.
     """
@@ -190,7 +190,7 @@ class Exchange:
     def relay(self, method: Callable[[Caller, Request], Result], request: Request) -> Result:
         """Calls a method of a service and returns its JSON without decoding it. Raises ApiError if the call fails.
 
-        The JSON has the record's type, because an answer can hold it wherever it can hold the record.
+        The type checker sees the record's type, so that a handler can use the JSON in place of the record.
         """
         call = remote(method).start(self.caller, request, timeout_seconds=self.remaining_seconds)
         return cast("Result", call.json())

@@ -164,7 +164,7 @@ STEPS: tuple[Step, ...] = (
     settle_key,
     handle,
 )
-#: For endpoints that need no token.
+#: The steps of endpoints that need no token.
 PUBLIC_STEPS: tuple[Step, ...] = (take_body, handle)
 
 
@@ -249,7 +249,7 @@ def token_of(exchange: Exchange) -> str:
 
 
 def _act_as_claimed(exchange: Exchange) -> None:
-    """Gives a write the operation id of its idempotency key; the claim's fencing token is its try number."""
+    """Sets a write's operation id to that of its idempotency key, and its try number to the claim's fencing token."""
     claim = exchange.claim
     if claim is not None and claim.verdict is Verdict.CLAIMED:
         exchange.act_as(exchange.caller, claim.operation_id, claim.fence)
@@ -275,7 +275,7 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Adds the headers of the endpoint's `on_refusal` to an error. Left out if the token lacks the scope or quota
+    """Adds the headers of the endpoint's `on_refusal` to an error. Adds none if the token lacks the scope or quota
     refused the request, because the headers take another call."""
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
     if (

@@ -36,8 +36,8 @@ _DETACH_SECONDS = 1.0
 class Attachment:
     """A context manager that attaches files to a post that is about to be stored.
 
-    Detaches the files of a new post again if the block raises Done (an earlier try has made the post) or an ApiError
-    other than SERVICE_UNAVAILABLE, after which the post may be stored.
+    Detaches the files of a new post again if the block raises Done (an earlier try has made the post) or an ApiError.
+    After SERVICE_UNAVAILABLE they stay attached, because the post may have been stored.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Attachment:
     def __exit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        # After SERVICE_UNAVAILABLE the post may be stored nevertheless.
+        # After SERVICE_UNAVAILABLE the post may have been stored.
         is_refused = isinstance(problem, ApiError) and problem.row is not SERVICE_UNAVAILABLE
         if is_refused or isinstance(problem, Done):
             self._give_back()
@@ -77,11 +77,12 @@ class Attachment:
 def attach(
     app: AppContext, caller: Caller, post_id: str, platform: str, media_ids: Sequence[str], revision: int
 ) -> tuple[Attached, ...]:
-    """Attaches files to a post provisionally. Files that an event has confirmed stay attached.
+    """Attaches files to a post, provisionally: the media service drops them unless the event `post.media` confirms
+    them. Returns the files in the order of `media_ids`.
 
-    Returns the files in the order of `media_ids`. The media service then begins to convert those that the platform does
-    not take as they are. `revision` is the version of the post's list of files (`media_revision`). Raises the errors of
-    `Attachment.attach`.
+    Files that an earlier event confirmed stay attached. The media service begins to convert files that the platform
+    does not take as they are. `revision` is the version of the post's list of files (`media_revision`). Raises the
+    errors of `Attachment.attach`.
     """
     request = api.AttachMedia(
         post_id=post_id, media_ids=_plausible(media_ids), revision=revision, platforms=(platform,)

@@ -1,4 +1,4 @@
-"""What requests and loops of one process share: settings, vault, connectors, worker lease, task pools, clients."""
+"""The objects that requests and loops of one process share: settings, vault, connectors, worker lease, task pools."""
 
 import time
 from collections.abc import Mapping
@@ -33,8 +33,8 @@ _SLOT_SECONDS = 2.0
 
 
 class ContendedBrands:
-    """The brands with due posts whose lock another transaction holds. Only one task at a time waits for the lock of a
-    brand."""
+    """The brands that have due posts but are locked by another transaction. Only one task at a time waits for the lock
+    of a brand."""
 
     def __init__(self) -> None:
         self._busy: set[str] = set()
@@ -124,7 +124,7 @@ class AppContext:
         return self.connectors[platform]
 
     def connection_to(self, page: PageRow) -> tuple[Connector, Account]:
-        """Returns what a call to a platform needs for one page: the platform's connector and the page's credentials.
+        """Returns the connector of the page's platform, and the page's account with its decrypted access token.
 
         Raises NotConnected for a platform without a connector, PlatformRefusal for credentials that no configured key
         can decrypt.

@@ -32,7 +32,7 @@ pages = Table(
     Column("id", Text, primary_key=True),
     Column("account_id", Text, nullable=False),
     Column("brand_id", Text, nullable=False),
-    #: As of the linking; brands are never renamed.
+    #: The brand's name when the page was last linked. Later changes of the name are not stored here.
     Column("brand_name", Text, nullable=False),
     Column("platform", Text, nullable=False),
     Column("remote_account_id", Text, nullable=False),
@@ -178,7 +178,7 @@ posts = Table(
     Column("comment_began_at", _TIME),
     Column("comment_attempts", Integer, nullable=False, server_default=text("0")),
     Column("comment_fence", BigInteger, nullable=False, server_default=text("0")),
-    #: Of a failed first comment; null if an earlier release gave it up.
+    #: The error of a failed first comment; null if an earlier release gave it up.
     Column("comment_error_code", Text),
     Column("comment_error_message", Text),
     #: W3C traceparent of the call that made the post, then of its last attempt; null if not traced.
@@ -270,7 +270,7 @@ immediate_accounts = Table("immediate_accounts", metadata, Column("account_id", 
 post_holds = Table(
     "post_holds",
     metadata,
-    #: Of the event.
+    #: The id of the event.
     Column("id", Text, primary_key=True),
     Column("account_id", Text, nullable=False),
     #: token_revoked or collaborator_removed

@@ -52,8 +52,8 @@ class Attached(FileFacts, kw_only=True):
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Row(msgspec.Struct, frozen=True):
-    """A row of a table, with times in UTC. A Struct, because lists have many rows and a frozen dataclass takes ten
-    times as long to make."""
+    """A row of a table, with times in UTC. A msgspec Struct, because lists have many rows and making a frozen dataclass
+    takes ten times as long."""
 
     @classmethod
     def of(cls, row: Mapping[Any, Any]) -> Self:
@@ -343,11 +343,11 @@ class Poll(Row):
     cursor: str | None
     newest: datetime | None
     is_full: bool
-    #: Of the page, like the next two.
+    #: The page's columns, like the next two.
     platform: str
     subscribed: bool
     expired: bool
-    #: Of the post, by `clock_now()`.
+    #: The age of the post, by `clock_now()`.
     age_seconds: float
     #: Real time since the list was last read from end to end; None: never.
     full_seconds: float | None

@@ -12,14 +12,14 @@ import type {
 } from "n8n-workflow";
 import { NodeApiError, NodeConnectionTypes } from "n8n-workflow";
 
-/** A list of texts between commas, as the API takes it. */
+/** Turns a text with commas into a list of texts. */
 const LIST = '={{ $value.split(",").map((each) => each.trim()).filter(Boolean) }}';
-/** A time with its offset. A time without one is in the workflow's time zone. */
+/** Turns a time into ISO 8601 with an offset. A time without an offset is in the workflow's time zone. */
 const TIME = '={{ typeof $value === "string" ? DateTime.fromISO($value).toISO() : $value.toISO() }}';
 const JSON_VALUE = '={{ typeof $value === "string" ? JSON.parse($value) : $value }}';
 const PLATFORMS = ["Facebook", "Instagram", "LinkedIn", "TikTok", "X", "YouTube"];
-/** The same for every try of a node's run for an item, so that "Retry On Fail" never makes a second post. Ids of workflows are
- * random: two installations of n8n do not make the same key. */
+/** The idempotency key of a node's run for one item. It is the same for every try, so that "Retry On Fail" never makes
+ * a second post. Ids of workflows are random: two installations of n8n do not make the same key. */
 const KEY = "=n8n-{{ $workflow.id }}-{{ $execution.id }}-{{ $nodeId }}-{{ $runIndex }}-{{ $itemIndex }}";
 
 function shownFor(resource: string, ...operations: string[]): IDisplayOptions {
@@ -38,7 +38,7 @@ function operations(resource: string, options: INodePropertyOptions[]): INodePro
   };
 }
 
-/** Raises what the API says is the matter, in place of n8n's words for the status. */
+/** Throws the API's error message, which n8n would replace by its own text for the status. */
 async function refuse(
   this: IExecuteSingleFunctions,
   items: INodeExecutionData[],
@@ -53,12 +53,12 @@ async function refuse(
   });
 }
 
-/** A request. Other parameters fill its query and body; `url` may hold expressions. */
+/** Describes an operation that sends one request. `url` may contain n8n's expressions. */
 function ask(name: string, value: string, action: string, method: IHttpRequestMethods, url: string): INodePropertyOptions {
   return { name, value, action, routing: { request: { method, url }, output: { postReceive: [refuse] } } };
 }
 
-/** Items of a list, all of them or the first ones. `property`: where they stand in the answer. */
+/** Describes an operation that lists items, all or the first ones. `property`: the answer's field with the items. */
 function list(name: string, value: string, action: string, url: string, property: string): INodePropertyOptions {
   return {
     name,
@@ -130,7 +130,7 @@ const LISTED: IDisplayOptions[] = [
 ];
 const KNOWN = shownFor("post", "get", "cancel", "retry");
 
-/** Every operation is a request of the API, described for n8n, which sends it. */
+/** The node: describes the API's requests for n8n, which sends them. */
 export class Posthaste implements INodeType {
   description: INodeTypeDescription = {
     displayName: "Posthaste",

@@ -22,7 +22,7 @@ def path() -> Path:
 
 
 def load() -> Credentials | None:
-    """Returns what `store` has stored. None if there is no file, or none that can be read."""
+    """Returns the stored address and token; None if there is no file, or it cannot be read."""
     try:
         told = json.loads(path().read_text("utf-8"))
         return Credentials(url=str(told["url"]), token=str(told["token"]))
@@ -31,8 +31,8 @@ def load() -> Credentials | None:
 
 
 def store(credentials: Credentials) -> None:
-    """Replaces the file as a whole; mkstemp makes it readable by its user alone (0600). Raises OSError if it cannot be
-    written.
+    """Writes the file, readable by its user alone (mode 0600), and replaces an earlier one as a whole. Raises OSError
+    if it cannot be written.
     """
     target = path()
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

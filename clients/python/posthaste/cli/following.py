@@ -1,4 +1,4 @@
-"""Repeats a look-up until there is something new, even while the server is away."""
+"""Repeats a call of the API again and again, also over outages of the server."""
 
 from __future__ import annotations
 

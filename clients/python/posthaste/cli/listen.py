@@ -17,9 +17,9 @@ from posthaste.cli.session import Session, pass_session
 #: The URL of a subscription whose events are only logged.
 LOG_URL = "log:"
 DEFAULT_EVENTS = "post.published,post.failed,comment.received,comment.replied"
-#: The log is in the order of the events. One that is logged this late is still found.
+#: The log is in the order of the events. A delivery that is logged this late, behind newer ones, is still found.
 _LATENESS = timedelta(minutes=15)
-#: A program that is being restarted gets its events afterwards.
+#: Tries for one event, before it is given up. They outlast a restart of the program.
 _TRIES = 20
 _RECEIVER_SECONDS = 30.0
 

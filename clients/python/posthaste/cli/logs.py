@@ -15,7 +15,7 @@ from posthaste.cli import output
 from posthaste.cli.following import follow
 from posthaste.cli.session import Session, pass_session
 
-#: A line is listed within a second of its request, and those of several processes not quite in order.
+#: How late a request may be listed, after newer ones: each process of the server writes its own up to a second late.
 _LATENESS = timedelta(seconds=10)
 _AGO = re.compile(r"(\d{1,6})\s*(s|m|h|d)", re.ASCII)
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -26,10 +26,10 @@ class RequestFollower:
     """Finds each request that fits the filters once."""
 
     def __init__(self, client: Posthaste, filters: dict[str, Any], first: int) -> None:
-        """`first` is the number of earlier requests that the first look returns."""
+        """`first`: how many earlier requests the first call of `new` returns."""
         self._client, self._filters, self._first = client, filters, first
         self._seen: dict[str, datetime] = {}
-        #: What is older was not asked for.
+        #: Older requests are not read.
         self._oldest_at: datetime | None = filters.get("since")
         self._newest_at: datetime | None = None
         self._has_looked = False

@@ -18,7 +18,7 @@ class NotATime(ValueError):
 
 
 def parse(text: str, now: datetime, zone: tzinfo | None) -> datetime:
-    """Returns the moment that a text means, with its time zone. Raises NotATime if there is none, or more than one.
+    """Returns the time that a text means, with its time zone. Raises NotATime if the text is no time, or is ambiguous.
 
     `now` has a time zone. `zone` is the one of the days and clock times in the text; None: this machine's.
     """

@@ -43,7 +43,7 @@ class Operations(
     PasswordsOperations,
     EmailAddressOperations,
 ):
-    """A method per operation, which waits for the answer."""
+    """All operations; each method waits for the answer."""
 
 
 class AsyncOperations(
@@ -67,4 +67,4 @@ class AsyncOperations(
     AsyncPasswordsOperations,
     AsyncEmailAddressOperations,
 ):
-    """A method per operation, to be awaited."""
+    """All operations for asyncio: await each call."""

@@ -13,10 +13,10 @@ from posthaste.exchange import Call
 
 
 class AccountOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def get_service(self) -> records.Probe:
-        """Name and version of this API.
+        """Get the name and version of this API.
 
         `GET /api/v1/`.
         """
@@ -30,7 +30,7 @@ class AccountOperations(Caller):
         return self._call(Call("GET", "/api/v1/errors", list[records.ErrorRow], authenticated=False))
 
     def get_description(self) -> dict[str, Any]:
-        """Get this description.
+        """Get the OpenAPI description of this API.
 
         `GET /api/v1/openapi.json`.
         """
@@ -146,10 +146,10 @@ class AccountOperations(Caller):
 
 
 class AsyncAccountOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def get_service(self) -> records.Probe:
-        """Name and version of this API.
+        """Get the name and version of this API.
 
         `GET /api/v1/`.
         """
@@ -163,7 +163,7 @@ class AsyncAccountOperations(AsyncCaller):
         return await self._call(Call("GET", "/api/v1/errors", list[records.ErrorRow], authenticated=False))
 
     async def get_description(self) -> dict[str, Any]:
-        """Get this description.
+        """Get the OpenAPI description of this API.
 
         `GET /api/v1/openapi.json`.
         """

@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class AIOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def generate_image(
         self,
@@ -174,7 +174,7 @@ class AIOperations(Caller):
 
 
 class AsyncAIOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def generate_image(
         self,

@@ -12,7 +12,7 @@ from posthaste.exchange import Call
 
 
 class CommentsOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def list_comments(
         self,
@@ -87,7 +87,7 @@ class CommentsOperations(Caller):
 
 
 class AsyncCommentsOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def list_comments(
         self,

@@ -10,7 +10,7 @@ from posthaste.exchange import Call
 
 
 class EmailAddressOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def change_email(
         self,
@@ -76,7 +76,7 @@ class EmailAddressOperations(Caller):
 
 
 class AsyncEmailAddressOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def change_email(
         self,

@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class InvitationsOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def invite_person(
         self, id: str, *, email: str, role: Literal["full", "limited"], idempotency_key: str | None = None
@@ -85,7 +85,7 @@ class InvitationsOperations(Caller):
         )
 
     def open_invitation(self, *, invitation_id: str, code: str) -> records.OpenedInvitation:
-        """Get what the link of an invitation offers, without accepting it.
+        """Get the details of an invitation by its link, without accepting it.
 
         `POST /auth/invitations/open`.
         """
@@ -133,7 +133,7 @@ class InvitationsOperations(Caller):
 
 
 class AsyncInvitationsOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def invite_person(
         self, id: str, *, email: str, role: Literal["full", "limited"], idempotency_key: str | None = None
@@ -205,7 +205,7 @@ class AsyncInvitationsOperations(AsyncCaller):
         )
 
     async def open_invitation(self, *, invitation_id: str, code: str) -> records.OpenedInvitation:
-        """Get what the link of an invitation offers, without accepting it.
+        """Get the details of an invitation by its link, without accepting it.
 
         `POST /auth/invitations/open`.
         """

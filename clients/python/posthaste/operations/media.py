@@ -12,7 +12,7 @@ from posthaste.exchange import Call, path_of
 
 
 class MediaOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def list_media(
         self,
@@ -133,7 +133,7 @@ class MediaOperations(Caller):
 
 
 class AsyncMediaOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def list_media(
         self,

@@ -12,7 +12,7 @@ from posthaste.exchange import Call, path_of
 
 
 class PagesOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def list_pages(
         self,
@@ -98,7 +98,7 @@ class PagesOperations(Caller):
 
 
 class AsyncPagesOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def list_pages(
         self,

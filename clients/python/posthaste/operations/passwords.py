@@ -9,7 +9,7 @@ from posthaste.exchange import Call
 
 
 class PasswordsOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def forgot_password(self, *, email: str) -> records.ResetRequested:
         """Mail a link that resets the password, if the address has an account.
@@ -76,7 +76,7 @@ class PasswordsOperations(Caller):
 
 
 class AsyncPasswordsOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def forgot_password(self, *, email: str) -> records.ResetRequested:
         """Mail a link that resets the password, if the address has an account.

@@ -14,7 +14,7 @@ from posthaste.exchange import Call, path_of
 
 
 class PostsOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def schedule_post(
         self,
@@ -678,7 +678,7 @@ class PostsOperations(Caller):
 
 
 class AsyncPostsOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def schedule_post(
         self,

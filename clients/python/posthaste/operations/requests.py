@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class RequestsOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def get_usage(self, *, days: int | None = None) -> records.DailyUsage:
         """Get the number of requests of each day, today first; days are in UTC.
@@ -117,7 +117,7 @@ class RequestsOperations(Caller):
 
 
 class AsyncRequestsOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def get_usage(self, *, days: int | None = None) -> records.DailyUsage:
         """Get the number of requests of each day, today first; days are in UTC.

@@ -10,7 +10,7 @@ from posthaste.exchange import Call
 
 
 class SignUpOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def sign_up(
         self,
@@ -44,7 +44,7 @@ class SignUpOperations(Caller):
 
 
 class AsyncSignUpOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def sign_up(
         self,

@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class TokensOperations(Caller):
-    """Waits for the answers."""
+    """The group's operations; each method waits for the answer."""
 
     def list_tokens(self, *, limit: int | None = None, cursor: str | None = None) -> records.TokenList:
         """List the account's tokens, newest first, with the revoked ones and those of collaborators; never
@@ -143,7 +143,7 @@ class TokensOperations(Caller):
 
 
 class AsyncTokensOperations(AsyncCaller):
-    """The same operations for asyncio: await each call."""
+    """The group's operations for asyncio: await each call."""
 
     async def list_tokens(self, *, limit: int | None = None, cursor: str | None = None) -> records.TokenList:
         """List the account's tokens, newest first, with the revoked ones and those of collaborators; never

@@ -64,7 +64,8 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._handlers.update(dict.fromkeys(provider.events, provider))
 
     def unregister_provider(self, provider: Any) -> None:
-        """Stops consuming when the last entrypoint is removed. Returns once every received event is being handled."""
+        """Removes an entrypoint. After the last one, stops consuming, and returns when the handling of every received
+        event has begun."""
         super().unregister_provider(provider)
         if not self._providers and not self._stopping:
             self._stopping = True

@@ -1,9 +1,9 @@
 """Distinguishes an absent service from a busy one, by asking the broker for the consumers of its call queue.
 
-A service of either kind leaves calls unanswered. When calls have been unanswered for a while, the caller asks the
-broker. A busy service has a consumer, however long its queue is. If there is no consumer, the caller fails the calls
-that wait in the queue. It cannot remove them, because only the service may read its queue. When a process of the
-service starts later, it refuses these calls (`server.py`): their callers already know them as failed.
+Both an absent and a busy service leave calls unanswered. When calls have been unanswered for a while, the caller asks
+the broker. A busy service has a consumer, however long its queue is. If there is no consumer, the caller fails the
+calls that wait in the queue. The caller cannot remove them, because only the service may read its queue. When a process
+of the service starts later, it refuses these calls (`server.py`), which have failed for their callers already.
 """
 
 from collections.abc import Callable
@@ -45,7 +45,7 @@ class ConsumerWatch:
         self._empty_looks = 0
 
     def look(self) -> None:
-        """Asks the broker for the number of consumers, unless an earlier question is unanswered."""
+        """Asks the broker how many consumers the call queue has, unless an earlier question is still unanswered."""
         if self._is_looking:
             return
         self._is_looking = True

@@ -1,8 +1,8 @@
-"""Detects frames that must not run again, by their order. Pure.
+"""Detects replayed RPC messages (frames) by their numbers. No I/O.
 
 A sender numbers its frames to a service, and the broker keeps their order. So a frame is a replay if its number is not
-above the highest one of its connection. The exception is a frame that the broker marks as redelivered. It runs, unless
-this process has begun it before and lost only the acknowledgement with the connection. This needs no clocks.
+above the highest one received from the same connection. The exception is a frame that the broker marks as redelivered:
+it runs, unless this process has begun it before and lost only the acknowledgement with the connection.
 
 Each process knows only its own frames. A replica that received no later frame of that connection accepts a replay
 until the deadline in the frame's signature.

@@ -1,4 +1,4 @@
-"""The wire format of RPC: several calls, or several replies, in one message. Pure.
+"""The wire format of RPC: a frame is one message with several calls, or with several replies. No I/O.
 
 Bodies are JSON. Each call in a frame has its own caller, deadline and id, and an invalid call fails alone.
 """

@@ -34,7 +34,7 @@ class Hub(Protocol):
     def soon(self, callback: Callable[[], object]) -> object: ...
 
     def pause(self) -> object:
-        """Lets other green threads run until somebody switches back to this one."""
+        """Lets other green threads run until one of them, or a callback, switches back to this one."""
 
     def current(self) -> Any:
         """Returns the green thread that is running."""

@@ -1,4 +1,4 @@
-"""Measures how much later than usual a frame arrives, without relying on the sender's clock. Pure.
+"""Measures how much later than usual an RPC message (frame) arrives, although the sender's clock may be wrong. No I/O.
 
 Two machines' clocks may differ by minutes when a time service fails. Then all frames of a sender seem late, or none.
 So a frame is compared with the sender's fastest recent frame, which was measured with the same two clocks.
@@ -12,7 +12,7 @@ _MOST_SENDERS = 10_000
 
 
 class Lateness:
-    """Measures how late frames arrive, for all senders."""
+    """Keeps each sender's fastest recent frame, and tells by how much others are later."""
 
     def __init__(self) -> None:
         #: Sender → when the window began, the least clock difference in it, and in the window before.

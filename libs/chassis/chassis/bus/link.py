@@ -212,7 +212,7 @@ class Link:
         connection.channel(on_open_callback=self._declare_topology)
 
     def _declare_topology(self, channel: Channel) -> None:
-        """Declares exchanges and queues on a separate channel, because the broker closes it if the user may not
+        """Declares exchanges and queues on a separate channel: the broker closes that channel if the user may not
         declare."""
         channel.add_on_close_callback(self._on_declared)
         self._declare(channel)

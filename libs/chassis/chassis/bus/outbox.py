@@ -37,19 +37,19 @@ class Staging(NamedTuple):
     #: The cause's traceparent, if the cause is not the current span; "" if the cause was not traced.
     traceparent: str | None = None
     made_within: tuple[str, ...] | None = None
-    #: As in `Event`.
+    #: Which subscriptions get the event, as in `Event.audience`.
     audience: str = ""
 
 
 def stage(
     connection: Connection, event: str, data: Record, *, account_id: str, brand_id: str | None = None
 ) -> Event:
-    """Stages an event in this transaction. `event` is a name in contracts.events, `data` the record of that event."""
+    """Stages one event in this transaction, and returns it. `event`: its name in contracts.events; `data`: its data."""
     return stage_all(connection, [Staging(event, data, account_id, brand_id)])[0]
 
 
 def stage_all(connection: Connection, stagings: Sequence[Staging]) -> list[Event]:
-    """Stages any number of events in this transaction, in two round trips. Raises KeyError for an unknown event."""
+    """Stages events in this transaction, in two round trips, and returns them. Raises KeyError for an unknown name."""
     for staging in stagings:
         if staging.event not in EVENTS:
             raise KeyError(f"{staging.event} is not in contracts.events.EVENTS")

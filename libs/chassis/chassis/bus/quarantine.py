@@ -33,7 +33,7 @@ class Quarantined(Record):
 
 
 def marked(queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> Message:
-    """Builds the message for the quarantine queue, with its original queue and its error as headers."""
+    """Builds the message for the quarantine queue: the same body, with the original queue and the error as headers."""
     marks = {
         **(headers or {}),
         "x-quarantine-queue": queue,
@@ -44,15 +44,15 @@ def marked(queue: str, headers: dict[str, Any] | None, body: bytes, error: str) 
 
 
 def note(message: Message) -> None:
-    """Counts and logs a quarantined message."""
+    """Counts and logs a quarantined message. `message` is a result of `marked`."""
     queue, error = message.headers["x-quarantine-queue"], message.headers["x-quarantine-error"]
     QUARANTINED.add(1, {"messaging.destination.name": queue})
     log.error("message_quarantined", quarantine_id=message.message_id, queue=queue, error=error)
 
 
 def put(link: Link, queue: str, headers: dict[str, Any] | None, body: bytes, error: str) -> bool:
-    """Puts a message into quarantine. Returns False if the broker does not confirm that: the caller must then keep the
-    original."""
+    """Puts a copy of a message into the quarantine queue. Returns whether the broker confirmed it; if not, the caller
+    must keep the original."""
     message = marked(queue, headers, body, error)
     try:
         link.publish_confirmed([message])

@@ -250,12 +250,12 @@ class Bus(Clients):
         self._on_reset()
 
     def refuse(self, pending: PendingCall, reason: str) -> None:
-        """Fails a call that was not sent, with this reason."""
+        """Fails a call that was not sent, with the error `ServiceAway`; `reason` is for the operator."""
         self._fail(pending.call.id, reason, ServiceAway)
 
     def give_up(self, service: str, after_frame: int) -> None:
-        """Fails the calls in frames after `after_frame`. These frames wait in the queue of a service that does not
-        run.
+        """Fails the calls of a service that does not run: those in frames with a number above `after_frame`, which wait
+        in its queue.
         """
         for pending in list(self._pending.values()):
             if pending.service == service and pending.frame_id > after_frame:
@@ -308,7 +308,7 @@ class _SendQueue:
         self.flush()
 
     def _on_away(self, waiting: int) -> None:
-        """Gives up the newest `waiting` frames, which lie in a queue without a consumer.
+        """Fails the calls of the newest `waiting` frames, which are in the service's queue while nothing consumes it.
 
         A process that is stopping has received the earlier frames, and may still answer them.
         """
@@ -335,7 +335,8 @@ class _SendQueue:
         self.flush()
 
     def flush_if_free(self) -> None:
-        """Sends the waiting calls, but lets them gather while FRAMES_ON_THEIR_WAY frames are unanswered."""
+        """Sends the waiting calls, or does nothing while FRAMES_ON_THEIR_WAY frames are unanswered. A frame that was
+        sent more than FRESH_SECONDS ago does not count."""
         recently = time.monotonic() - FRESH_SECONDS
         for frame_id, sent_at in list(self._unanswered.items()):
             if sent_at < recently:

@@ -1,11 +1,10 @@
 """The service's side of RPC, as nameko extensions: receives framed calls and sends framed replies.
 
-A frame is acknowledged once all its calls have begun, before they end. If the process then dies, the call is not run
-again without its caller's knowledge: the caller gets SERVICE_UNAVAILABLE, and repeats the write with the same
-operation id. If no process has consumed the queue for a while, the frames that waited in it are refused, because their
-callers may know already that the calls failed. After a pause that is shorter than a caller's interval between two
-checks, they are handled as usual. Replies are transient and unconfirmed; replies that are ready at the same time share
-a message.
+A frame (a message with several calls) is acknowledged once all its calls have begun, before they end. If the process
+then dies, the broker does not deliver the frame again: the caller gets SERVICE_UNAVAILABLE, and may repeat a write with
+the same operation id. If nothing consumed the queue for longer than TICK_SECONDS, the frames that waited in it are
+refused, because their callers may have given the calls up already. Replies are transient and unconfirmed; replies that
+are ready at the same time share a message.
 """
 
 import math
@@ -63,7 +62,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: The longest that a reply waits for others to share its message. As long as calls may wait.
 GATHER_SECONDS = 0.002
-#: How long after its start a process receives frames from before it. Our choice: thousands arrive in this time.
+#: How long after its start a process may receive frames that waited in the queue. Our choice: thousands arrive by then.
 LEFTOVER_SECONDS = 5.0
 #: Reasons to refuse a call with a valid signature.
 NOT_ITS_METHOD = "not its method"
@@ -114,7 +113,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         self.service_link.start()
 
     def unregister_provider(self, provider: Any) -> None:
-        """When the last RPC method is removed, stops consuming, and returns when all received calls have begun.
+        """Removes an RPC method. After the last one, stops consuming, and returns when all received calls have begun.
 
         The container then waits for these calls, before it stops what they use.
         """
@@ -346,7 +345,7 @@ class Rpc(Entrypoint):
         give_up_at: float,
         on_result: Callable[..., tuple[Any, None]],
     ) -> None:
-        """Runs a call in the next free worker."""
+        """Runs a call in the next free worker, unless `give_up_at` (monotonic) has passed by then."""
         arguments = (caller, request, self.method_name, traceparent, give_up_at)
         self.container.spawn_worker(self, arguments, {}, handle_result=on_result)
 

@@ -77,7 +77,7 @@ _REAPED = text(
 )
 _FORGET = text("DELETE FROM workers WHERE id = :id")
 
-#: Lapses a batch of a reaped worker's claims in this transaction, and returns how many, and whether none is left.
+#: Ends a batch of a reaped worker's claims in this transaction. Returns how many it ended, and whether none is left.
 Lapse = Callable[[Connection, str], tuple[int, bool]]
 
 
@@ -87,8 +87,8 @@ def create_workers(op: Any) -> None:
 
 
 def held_by(worker_id: str) -> str:
-    """Returns a SQL condition: the worker whose id is in the column `worker_id` (the column's name) has
-    a valid lease.
+    """Returns a SQL condition that is true for rows whose worker has a valid lease. `worker_id` names the column that
+    holds the worker's id.
     """
     return (
         f"EXISTS (SELECT FROM workers w WHERE w.id = {worker_id} AND w.reaped_at IS NULL"

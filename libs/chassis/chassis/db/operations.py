@@ -95,7 +95,7 @@ class Operation(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """The result that a try will have when it succeeds, for results whose id is chosen beforehand."""
+    """A write that runs once: its caller, and the id of the object that it will have created if it succeeds."""
 
     caller: Caller
     result: str
@@ -113,20 +113,23 @@ class Done(Exception):
 
 
 def voided() -> ApiError:
-    """Returns the error for a voided try, whose client has an answer already or has sent a later try."""
+    """Returns the error IDEMPOTENCY_IN_PROGRESS for a voided try: its client has an answer already, or has sent a later
+    try."""
     return ApiError(IDEMPOTENCY_IN_PROGRESS, retry_after_seconds=1)
 
 
 def once(database: Database, caller: Caller, work: Callable[[], T], again: Callable[[str], T | None]) -> T:
-    """Runs `work` and returns its result. If another try has finished before, returns `again(result)`, where `result`
-    is the stored result of that try.
+    """Runs `work` and returns its result. If another try of the operation has stored a result, returns `again(result)`
+    instead.
 
-    If `work` raises a refusal, this try and all earlier ones are voided, so that none of them stores anything later.
-    If an earlier try has already stored a result (for example, its commit worked but the answer was lost), returns
-    `again(result)`. Otherwise raises the refusal.
+    `work` raises Done when it finds such a result. If `work` raises an ApiError, `once` looks for a result too: an
+    earlier try may have committed although its answer was lost. Without a result the error is raised. If it is a
+    refusal, this try and all earlier ones are voided first, so that none of them can store anything later. Nothing is
+    voided after SERVICE_UNAVAILABLE, after an error that leaves the outcome open, and for an operator, who may repeat a
+    refused command.
 
-    `again` returns None for a result that does not count, such as a post that its platform refused. Then the refusal
-    is raised, or IDEMPOTENCY_IN_PROGRESS if there was none.
+    `again` returns None for a result that does not count, such as a post that its platform refused. Then the error of
+    `work` is raised, or IDEMPOTENCY_IN_PROGRESS after Done.
     """
     try:
         return work()
@@ -149,10 +152,10 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
 
 
 def _result_despite(database: Database, caller: Caller, error: ApiError) -> str | None:
-    """Returns the result that the operation has although this try raised `error`, or None.
+    """Returns the result that another try has stored, after this try raised `error`; None if there is none.
 
-    For a refusal, first voids the earlier tries, so that None is final. Raises ApiError SERVICE_UNAVAILABLE when the
-    database is away.
+    If `error` is a refusal, first voids this try and all earlier ones, so that none of them can store a result later.
+    Returns None for errors that leave the outcome open. Raises ApiError SERVICE_UNAVAILABLE when the database is away.
     """
     if caller.operation_id is None or error.code in _OPEN:
         return None
@@ -165,7 +168,8 @@ def _result_despite(database: Database, caller: Caller, error: ApiError) -> str 
 
 
 class Operations:
-    """Reads and writes operations on an open connection. For a caller without an operation id, it does nothing."""
+    """Reads and writes the table of operations on an open connection. For a caller without an operation id, `lock`,
+    `begin` and `end` store nothing."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -195,8 +199,8 @@ class Operations:
             end_with(self._connection, _END.on(self._connection), values)
 
     def void(self, tries: Collection[tuple[str, int]]) -> dict[str, str | None]:
-        """Voids tries of operations: of each pair (operation id, number) all tries up to the number. Returns for each
-        id the operation's result, or None if it has none.
+        """Voids tries, so that they can store nothing any more. `tries`: (operation id, number of the last try to
+        void). Returns operation id → the operation's stored result, or None.
 
         Waits for a try that is storing something now.
         """

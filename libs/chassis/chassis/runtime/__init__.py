@@ -1,1 +1,1 @@
-"""What a running process needs: green threads, worker loops, health checks and gauges."""
+"""Code of running processes: green threads, worker loops, health checks and gauges."""

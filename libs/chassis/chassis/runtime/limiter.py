@@ -14,8 +14,8 @@ BUSY = partial(ApiError, SERVICE_UNAVAILABLE, retry_after_seconds=5)
 
 
 class _Slots:
-    """Counts the slots that each holder has. A holder gets at most the share `max_share`, rounded up, of the slots
-    that the other holders leave.
+    """Counts the slots that each holder (an account, say) has taken. A holder gets at most the share `max_share`,
+    rounded up, of the slots that the other holders leave.
     """
 
     def __init__(self, count: int, max_share: Fraction) -> None:
@@ -42,10 +42,10 @@ class _Slots:
 
 
 class Limiter:
-    """Limits how many calls run at once, and how large a share of them one holder may have. Thread-safe.
+    """Limits how many calls run at once, and how many of them for one holder, such as an account. Thread-safe.
 
-    A holder gets at most the share `max_share`, rounded up, of the slots that the others leave. Example: of 10 slots,
-    others have 4. With a share of 1/2, the holder gets at most 3 of the remaining 6.
+    Each running call takes one slot. A holder gets at most the share `max_share`, rounded up, of the slots that the
+    others leave. Example: of 10 slots, others have 4. With a share of 1/2, the holder gets at most 3 of the other 6.
 
     A call that finds no slot waits for one. For each slot there are `waiting_per_slot` places to wait, which holders
     share by the same rule; None: any number may wait. `refusal` makes the error for a call that gets no place, or
@@ -90,7 +90,7 @@ class Limiter:
             self._changed.notify_all()
 
     def wait_idle(self, timeout_seconds: float) -> bool:
-        """Waits until no slot is taken. Returns False if one is still taken when the time is over."""
+        """Waits until no slot is taken. Returns False if one is still taken after `timeout_seconds`."""
         with self._changed:
             return self._changed.wait_for(lambda: self._running.are_all_free, timeout_seconds)
 

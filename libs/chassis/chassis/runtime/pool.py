@@ -30,10 +30,9 @@ class Pool:
         return self.size - sum(self._running.values())
 
     def start(self, task: Task, kind: str = "") -> None:
-        """Runs the task in a thread of its own. If no place is free, the thread waits: check `free` first, as `fill`
-        does.
+        """Starts a new thread for the task, and returns at once. The task runs when one of the pool's places is free.
 
-        Errors of the task are logged.
+        `fill` starts only as many tasks as there are free places. Errors of the task are logged.
         """
         with self._changed:
             self._running[kind] = self._running.get(kind, 0) + 1
@@ -41,10 +40,10 @@ class Pool:
         _thread.start_new_thread(self._run, (task, kind))
 
     def fill(self, kind: str, claim: Callable[[int], Sequence[Task]], most: int | None = None) -> int:
-        """Claims tasks for the free places and starts them. Returns how many it started.
+        """Claims tasks of one kind for the free places and starts them. Returns how many it started.
 
-        `claim` gets the number of free places, but no more than `most`. Kinds of tasks that share a pool claim one
-        after the other, so that no place is promised twice.
+        `claim(count)` returns at most `count` tasks; `count` is the number of free places, but at most `most`. Only one
+        thread at a time runs `fill` on a pool, so that no place is used twice.
         """
         with self._filling:
             places = self._free_for(kind)
@@ -60,7 +59,7 @@ class Pool:
             return self._changed.wait_for(lambda: self.free >= count, timeout_seconds)
 
     def wait_idle(self, timeout_seconds: float) -> bool:
-        """Waits for all tasks. Returns False if some still run when the time is over."""
+        """Waits for all tasks. Returns False if some still run after `timeout_seconds`."""
         return self.wait_free(self.size, timeout_seconds)
 
     def _free_for(self, kind: str) -> int:

@@ -59,7 +59,7 @@ class Sandbox:
         modules = (os.path.join(sys.base_prefix, "lib"), *sys.path)
         self._readable = [*_LIBRARIES, *_DEVICES, *(path for path in modules if os.path.isabs(path))]
         self._ruleset = landlock.make_ruleset(self._readable) if landlock_abi else None
-        #: By whether threads may be started, and whether a program: one with threads.
+        #: (has_threads, may_execute) → filter. A program may always start threads.
         self._filters = {
             it: seccomp.decoder_filter(platform.machine(), has_threads=it[0], may_execute=it[1])
             for it in ((False, False), (True, False), (True, True))

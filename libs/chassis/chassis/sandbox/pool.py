@@ -310,7 +310,8 @@ def _work(module: str, descriptors: list[int], sandbox: Sandbox) -> None:
 
 
 def _fork_that_ends_with_its_parent() -> int:
-    """Forks. The kernel ends this process when the fork server ends, and the child when this process does."""
+    """Forks this process, and returns as `os.fork` does. The kernel kills this process when the fork server ends, and
+    the child when this process ends."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _system.prctl(_SIGNAL_OF_PARENTS_DEATH, signal.SIGKILL, 0, 0, 0)
     child = os.fork()

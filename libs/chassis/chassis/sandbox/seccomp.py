@@ -19,7 +19,7 @@ import struct
 import sys
 from collections.abc import Sequence
 
-#: By machine: AUDIT_ARCH_… (`include/uapi/linux/audit.h`), and its column in the tables below.
+#: Machine → AUDIT_ARCH_… (`include/uapi/linux/audit.h`), and its column in the tables below.
 _MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
 #: Name, number on x86_64, number on aarch64 (which lacks some older calls).

@@ -93,8 +93,8 @@ def site_of(host: str) -> str:
 
 
 class Traced:
-    """A block of code with a span, which is the current one inside the block. A given histogram records its
-    duration."""
+    """A context manager for a span, which is the current span inside the block. If `duration` is given, it records the
+    block's duration."""
 
     __slots__ = ("_attributes", "_began", "_duration", "_token", "span")
 
@@ -141,8 +141,8 @@ class Traced:
 
 
 class DatabaseTraced:
-    """A block of code with a span that does not become the current one: events and rows stored in the block get the
-    traceparent of the span around it."""
+    """A context manager for the span of a database call. The span does not become the current one: events and rows
+    stored in the block get the traceparent of the span around it."""
 
     __slots__ = ("_span",)
 
@@ -157,7 +157,8 @@ class DatabaseTraced:
 
 
 class TaskTraced(Traced):
-    """The work of one green thread: if it fails, the log lines after it still contain the ids of its trace."""
+    """As `Traced`, for all the work of one green thread: if the block fails, the thread's later log lines still have
+    the ids of the trace."""
 
     __slots__ = ()
 
@@ -373,7 +374,7 @@ def _remote(traceparent: str) -> Span:
 
 
 class _Unchanged:
-    """A context manager that does nothing."""
+    """A context manager that does nothing, for work that is not recorded."""
 
     def __enter__(self) -> None:
         return None

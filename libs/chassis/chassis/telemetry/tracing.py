@@ -24,7 +24,7 @@ HEADER = "traceparent"
 
 
 class Nothing:
-    """What this module's functions return while tracing is off: a context manager that does nothing."""
+    """A context manager that does nothing. The functions of this module return it while tracing is off."""
 
     def answered(self, status: int, caller: Caller) -> None:
         """Does nothing; `spans.Traced.answered` records the status."""

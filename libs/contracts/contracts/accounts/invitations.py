@@ -54,7 +54,7 @@ class InvitationLink(Record):
 
 
 class OpenedInvitation(Record):
-    """What the link of an invitation offers, as a person sees it before accepting."""
+    """The details of an invitation, which a person sees before accepting it."""
 
     brand_name: str
     #: The e-mail address of the brand's owner.

@@ -36,7 +36,7 @@ class LoggedIn(Record):
 
     session: Session
     session_token: str
-    #: In which the person reads times, as in `User`.
+    #: The IANA zone and the BCP 47 language in which the person reads times; None: not chosen.
     timezone: str | None = None
     language: str | None = None
 

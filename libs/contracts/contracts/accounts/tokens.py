@@ -27,7 +27,7 @@ class Token(Record):
     sandbox: bool = False
     on_behalf_of_brand_id: str | None = None
     issued_by_collaborator_id: str | None = None
-    #: Whether it is the token of a person who signed in with a password; it lives on while it is used.
+    #: Whether it is the token of a person who signed in with a password. Such a token ends 30 days after its last use.
     session: bool = False
 
 

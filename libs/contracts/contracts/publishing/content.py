@@ -44,7 +44,7 @@ class MediaItem(Record):
     src: str
     #: `photo` or `video`
     type: MediaKind
-    #: Of an uploaded file: a small JPEG, which is there a moment after the upload; nothing, if none can be made.
+    #: A small JPEG of an uploaded file, ready a moment after the upload. None until then, and if none can be made.
     thumbnail_url: str | None = None
 
 

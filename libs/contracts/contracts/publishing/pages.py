@@ -32,9 +32,9 @@ class Page(Record):
     created_at: datetime
     #: When the connection was last checked on the platform; None: not since the page was linked.
     checked_at: datetime | None = None
-    #: What that check found missing; None: not known.
+    #: The permissions that the page lacked at that check; None: not known.
     missing_permissions: tuple[str, ...] | None = None
-    #: As of that check. None: not known, or the token does not expire.
+    #: When the page's token expires, according to that check. None: not known, or the token does not expire.
     token_expires_at: datetime | None = None
 
 

@@ -109,7 +109,7 @@ class ScheduledPostCounts(Record):
     """How many scheduled posts are queued, held and failed. Each number is at most 1,000: further posts are not
     counted."""
 
-    #: With those being sent right now.
+    #: Includes posts that are being sent right now.
     queued: int
     held: int
     failed: int
@@ -130,7 +130,7 @@ class ListCalendarPosts(Record):
 
 
 class CalendarPost(Record):
-    """What a calendar shows of a post."""
+    """A post in a calendar, in brief."""
 
     id: str
     #: When it was published or, for other posts, when it is or was to be published.
@@ -266,7 +266,7 @@ class FullPost(PostContent, kw_only=True):
     attempts: tuple[PostAttempt, ...]
     #: Who made, changed, retried or released it last. None: unknown.
     made_by: Maker | None
-    #: Set on a published post, as of the last look at its platform.
+    #: The counts of a published post when they were last read from its platform.
     metrics: Metrics | None = None
 
 

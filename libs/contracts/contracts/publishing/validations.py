@@ -18,7 +18,7 @@ class MediaChange(Record):
     field: str
     message: str
     mime_type: str
-    #: In pixels, at most; None: as the file's.
+    #: The largest width and height in pixels; None: the file keeps its own.
     width: int | None = None
     height: int | None = None
 
@@ -27,12 +27,12 @@ class Validation(Record):
     valid: bool
     errors: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()
-    #: What will be made of the files, as information.
+    #: The files that will be converted, for information.
     media_changes: tuple[MediaChange, ...] = ()
 
 
 class PageValidation(Validation, kw_only=True):
-    """What a check finds for one of several pages."""
+    """The result of checking a post for one of several pages."""
 
     page_id: str
 

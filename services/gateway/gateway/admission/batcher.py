@@ -1,7 +1,8 @@
 """Admission by quota, in batches: requests that arrive at the same moment share one call.
 
-One batch is on its way at a time; requests that arrive meanwhile form the next one. There is no timer: a request that
-arrives alone leaves at once. Each request gets its own verdict. Answers are handled in the bus's I/O thread.
+One batch at a time waits for quota's answer; requests that arrive meanwhile form the next batch. There is no timer: a
+request that arrives alone is sent at once. Each request gets its own verdict: admitted, or the error of a limit.
+Answers are handled in the bus's I/O thread.
 
 Quota defers a request when another transaction holds its account's counters. Deferred requests, and later ones of the
 same account, wait in a second queue, so that other accounts do not wait for them.
@@ -30,7 +31,7 @@ _GATEWAY = Caller(account_id="", user_id="gateway")
 
 
 class _Queue:
-    """Requests that wait for the next batch, and the batch on its way."""
+    """Requests that wait for the next batch, and the batch that waits for quota's answer."""
 
     __slots__ = ("_accounts", "batch", "waiting")
 
@@ -179,7 +180,8 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the queue's next batch, now that `batch` is over. Does nothing while another batch is on the way."""
+        """Sends the queue's next batch, now that `batch` has been answered. Does nothing if another batch has been sent
+        since, whose answer is still to come."""
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None
         self._send(queue, following)

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from datetime import datetime
 
-#: With this many remembered tokens all are forgotten. A read with such a token makes its call before it is refused.
+#: If more tokens are over a limit, all are forgotten: a read with a forgotten token calls its service before it is
+#: refused.
 _MOST_TOKENS = 10_000
 
 

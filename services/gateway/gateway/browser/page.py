@@ -61,7 +61,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserPage:
-    """What an HTML page shows, from top to bottom. `outcome` is for programs that read the page."""
+    """The content of an HTML page, from top to bottom. `outcome` is for programs that read the page."""
 
     status: int
     outcome: str

@@ -13,8 +13,8 @@ import msgspec
 from contracts.errors import ApiError
 
 JSON = "application/json"
-#: Of every JSON answer, errors included: no cache keeps one caller's answer for another, and no browser interprets
-#: user-written text as a page.
+#: Headers of every JSON answer, errors included: no cache keeps one caller's answer for another, and no browser
+#: interprets user-written text as a page.
 JSON_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 _encode = msgspec.json.Encoder().encode

@@ -14,7 +14,7 @@ from gunicorn.http.body import LengthReader
 
 from contracts.errors import INVALID_JSON, PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, ApiError
 
-#: decisions "Errors".
+#: The largest body, except uploads (decisions "Errors").
 MAX_BODY_BYTES = 2**20
 #: Most fields of a form. Ours have fewer.
 _MOST_FIELDS = 8
@@ -65,7 +65,7 @@ class SlowClients:
 
 #: Clients of this process that are sending a body; one that is cut can still read its answer.
 SENDING = SlowClients(socket.SHUT_RD)
-#: Clients that are to take the next block of a download.
+#: Clients to which a block of a download is being sent.
 RECEIVING = SlowClients(socket.SHUT_RDWR)
 
 
@@ -130,7 +130,7 @@ class BodyStream:
 
     def __init__(self, environ: Mapping[str, Any]) -> None:
         length = environ.get("CONTENT_LENGTH") or ""
-        #: In bytes; None: chunked, or no body at all.
+        #: The announced length in bytes; None: chunked, or no body at all.
         self.length = int(length) if length.isascii() and length.isdigit() else None
         self.is_empty = not self.length and "HTTP_TRANSFER_ENCODING" not in environ
         self._client: Any = environ.get("gunicorn.socket")

@@ -41,12 +41,12 @@ _LOST_PLUS = re.compile(r" (?=[0-9]{2}:[0-9]{2}$)", re.ASCII)
 _PLACE = re.compile(r" - at `(?:key in )?\$(.*)`$")
 #: Ignored fields that a dry run names, and characters of each: a body may have many, and long ones. Our choice.
 _MOST_IGNORED, _NAME_SHOWN = 20, 100
-#: What msgspec says of a record that takes no unknown fields.
+#: msgspec's message for an unknown field of a record that takes none.
 _UNKNOWN = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
-#: A time outside of these counts as the nearer one, and no list and no schedule reaches it. Between them, adding a time
-#: zone or some days never overflows.
+#: The first and the last time. A time outside counts as the nearer of the two, which no list and no schedule reaches.
+#: Between them, adding a time zone or some days never overflows.
 _FIRST, _LAST = datetime(1901, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
-#: Of a request encoded for the bus, whose messages stay under 256 KiB (architecture).
+#: The largest request, encoded for the bus, whose messages stay under 256 KiB (architecture).
 MAX_REQUEST_BYTES = 128 * 1024
 #: Levels of nesting in one field's value. Free-form settings need two or three; deep nesting only slows parsers down.
 MAX_DEPTH = 16
@@ -56,7 +56,7 @@ _decode = msgspec.json.Decoder().decode
 
 
 class Field:
-    """One field of a request's record, with what is needed to convert a raw value."""
+    """One field of a request's record: its name and type, and the conversion of raw values to that type."""
 
     def __init__(self, info: msgspec.structs.FieldInfo) -> None:
         self.name = info.encode_name
@@ -108,9 +108,9 @@ class Reader:
         #: Fields of the query or the body.
         self.own_fields = [field for field in self.fields if field.name not in path_names]
         self.takes_body = takes_body and bool(self.own_fields)
-        #: Fields of which exactly one must be given, the usual one first, with what they add to the body's name.
+        #: Fields of which exactly one must be given, the usual one first → suffix of the schema's name in OpenAPI.
         self.one_of: Mapping[str, str] = getattr(record, "ONE_OF", {})
-        #: Fields that may be given only together with another one, which the value names.
+        #: Field → the other field without which it may not be given.
         self.only_with: Mapping[str, str] = getattr(record, "ONLY_WITH", {})
 
     def read(self, path_values: Mapping[str, str], query: str, body: bytes) -> Any:

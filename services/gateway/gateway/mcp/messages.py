@@ -46,7 +46,7 @@ class Message(Record):
     method: str
     params: dict[str, Any]
     id: Id | None
-    #: Whether it is of the revision without sessions.
+    #: Whether the message is of the protocol revision without sessions.
     is_current: bool
 
 

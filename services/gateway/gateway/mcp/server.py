@@ -141,8 +141,8 @@ def _cacheable(message: Message) -> dict[str, Any]:
 
 
 def _check_origin(exchange: Exchange) -> None:
-    """Raises ProtocolError for a request from another site's web page, because any page that a person in the server's
-    network visits could send one."""
+    """Raises ProtocolError for a request from another site's web page: any page that a person in the server's network
+    visits could send such a request."""
     origin = exchange.environ.get("HTTP_ORIGIN")
     own = urlsplit(exchange.services.config.public_url)
     if origin is not None and origin != f"{own.scheme}://{own.netloc}":

@@ -35,11 +35,11 @@ class Tool:
     #: When to use it. What its arguments mean is in their schema.
     description: str
     _: KW_ONLY
-    #: Whether it changes nothing, for operations that are not GET.
+    #: Whether an operation that is not GET changes nothing.
     dry: bool = False
-    #: Whether it removes or overwrites something.
+    #: Whether the operation removes or overwrites something.
     destructive: bool = False
-    #: Whether it acts outside this installation: on a platform or at an AI provider.
+    #: Whether the operation acts outside this installation: on a platform or at an AI provider.
     reaches_out: bool = False
 
     @property

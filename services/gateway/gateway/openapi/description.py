@@ -18,7 +18,7 @@ _ABOUT = (
     "Publishes and schedules posts on social platforms. The limits of each platform are below and in `x-platforms`; "
     "`POST /posts/validate` checks a post against them, with its files."
 )
-#: Of the examples: a client makes a new one for each write.
+#: The idempotency key of the examples. A client makes a new one for each write.
 _KEY = "6f1b0c9e-3a52-4c1e-9d53-0a2f6a1c7b11"
 #: Spec "Upload rules", and the types that are stored as JPEG. Without a type the bytes decide.
 _MULTIPART = {

@@ -7,7 +7,7 @@ from contracts.platforms import PLATFORMS
 _TEXT: dict[str, Any] = {"type": "string"}
 _COUNT: dict[str, Any] = {"type": "integer"}
 _TIME: dict[str, Any] = {"type": "string", "format": "date-time"}
-#: May be null: the installation has no such page.
+#: The address of a page; null if the installation has no such page.
 _URL: dict[str, Any] = {"type": ["string", "null"]}
 _TEXTS = {"type": "array", "items": _TEXT}
 _BROKEN_RULE = {
@@ -31,7 +31,7 @@ _GUARDRAILS = "PAGE_PUBLISH_GUARDRAIL, BRAND_PUBLISH_GUARDRAIL"
 class ErrorField(NamedTuple):
     schema: dict[str, Any]
     text: str
-    #: The codes that have it, separated by commas.
+    #: The codes whose errors have the field, separated by commas.
     codes: str
 
     def described(self) -> dict[str, Any]:

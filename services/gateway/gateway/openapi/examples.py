@@ -24,7 +24,7 @@ _PHOTO = "https://example.com/bread.jpg"
 _CODE = "k3J9x2Lq7TfVb0Zs"
 _LINK = f"https://www.facebook.com/{_PAGE}"
 
-#: By `Record.field` or field.
+#: `Record.field` or field → its example.
 _VALUES: dict[str, Any] = {
     "User.id": _USER, "UserInAccount.id": _USER, "Brand.id": _BRAND, "BrandInList.id": _BRAND,
     "BrandWithPages.id": _BRAND,
@@ -77,7 +77,7 @@ _VALUES: dict[str, Any] = {
     **dict.fromkeys(("password", "current_password", "new_password"), "correct horse battery staple"),
 }  # fmt: skip
 
-#: Bodies by the name of the handler. An endpoint without one gets an example of its required fields.
+#: Name of a handler → the example of its body. An endpoint without one gets an example of its required fields.
 _BODIES: dict[str, dict[str, Any]] = {
     "schedule_post": {"page_id": _PAGE, "message": _WORDS, "scheduled_at": "2026-12-01T09:00:00Z"},
     "publish_post": {"page_id": _PAGE, "message": _WORDS},
@@ -103,7 +103,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "change_email": {"email": "dana@example.org", "password": "correct horse battery staple"},
     "sign_up": {"email": "dana@example.com", "password": "correct horse battery staple"},
 }
-#: Values of a path's `id`, by the path's first part.
+#: First part of a path → the example of the path's `id`.
 _IDS = {
     "pages": _PAGE, "brands": _BRAND, "posts": _POST, "media": _FILE, "ai": _JOB, "webhooks": _HOOK, "tokens": _TOKEN,
     "auth": _SESSION,

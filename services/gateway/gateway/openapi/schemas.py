@@ -17,7 +17,7 @@ from gateway.http.request_reader import Field, Reader
 from gateway.openapi.field_texts import for_clients, texts_of
 
 _REF = "#/components/schemas/{name}"
-#: Of a schema in one piece.
+#: References inside a schema that contains all others (`whole_schema`).
 _DEF, _DEF_NAME = "#/$defs/{name}", re.compile(r"#/\$defs/(\w+)")
 
 Schema = dict[str, Any]
@@ -29,7 +29,7 @@ _SETTINGS = {
 
 
 class Schemas:
-    """The component schemas of a set of types. Those of request bodies are added by `of_body`."""
+    """The component schemas of a set of types. `of_body` adds the schemas of request bodies."""
 
     def __init__(self, types: Iterable[Any], bodies: Iterable[type]) -> None:
         """Makes the schemas of `types`. `bodies` are records of requests; they become components only through

@@ -6,7 +6,7 @@ from typing import Any
 from gateway.endpoint import Endpoint
 
 _BROWSER = ("Browser", "HTML pages for a person in a browser; a program has no use for them.")
-#: By module of `gateway.routes`. Another module's tag is its name.
+#: Module of `gateway.routes` → tag and its description. Another module's tag is the module's name.
 _TAGS = {
     "introspection": (
         "Account",

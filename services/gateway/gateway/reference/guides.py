@@ -72,8 +72,8 @@ def _plain(inline: Token) -> str:
 
 
 def _led(children: list[Token], guide: Guide, paths: Mapping[str, str]) -> Iterator[Token]:
-    """Makes links to other guides lead to their pages in /docs. A link to a file that is not served is replaced by its
-    text and path."""
+    """Changes links to other guides into links to the guides' pages in /docs. Replaces a link to a file that the
+    gateway does not serve by the link's text and the file's path."""
     lost: list[str] = []
     for child in children:
         if child.type == "link_open":

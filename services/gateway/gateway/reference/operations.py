@@ -1,4 +1,4 @@
-"""Takes from the OpenAPI description what the pages of /docs show of each operation. Pure."""
+"""Extracts the data for the pages of /docs from the OpenAPI description, for each operation. Pure."""
 
 import json
 from collections.abc import Iterator
@@ -87,7 +87,7 @@ class Operations:
         return found
 
     def _type(self, schema: Json) -> str:
-        """Says in a few words what a value of this schema may be."""
+        """Returns a schema's type in words, such as `string (date-time)` or `list of Post`."""
         if "$ref" in schema:
             resolved = self._resolved(schema)
             name: str = schema["$ref"].rpartition("/")[2]
@@ -106,7 +106,7 @@ class Operations:
         return f"{words} ({schema['format']})" if "format" in schema else words
 
 
-#: The names of an operation's examples in the description, as they are shown.
+#: Name of an example in the description → the words shown for it.
 _EXAMPLES = {"": "", "onePage": "for one page", "severalPages": "for several pages"}
 
 

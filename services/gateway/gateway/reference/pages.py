@@ -117,7 +117,7 @@ def _slug(name: str) -> str:
 
 
 def _prose(text: str) -> Markup:
-    """Escapes a text, and shows what is between backticks as code."""
+    """Returns a text as HTML: escaped, with the parts between backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 

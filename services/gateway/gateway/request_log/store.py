@@ -22,11 +22,11 @@ class Line(Record):
     at: datetime
     token_id: str
     method: str
-    #: The path with placeholders, as the description has it.
+    #: The path with placeholders, as in the OpenAPI description.
     path: str
-    #: Its operationId.
+    #: The operationId of the endpoint.
     operation: str
-    #: The bucket of the month that the operation counts in.
+    #: The monthly counter that the operation uses; "" for none.
     meter: str
     status: int
     #: The error's code.
@@ -35,7 +35,7 @@ class Line(Record):
     duration_ms: int
     #: Whether the answer was that of an earlier request with the same idempotency key.
     replayed: bool
-    #: Of a write, by which services know what it made; a replay has that of its first request.
+    #: The operation id of a write, under which services store what it made. A replay has that of its first request.
     operation_id: str | None = None
 
 
@@ -70,7 +70,7 @@ class Day(Record):
 
 
 class Criteria(Record):
-    """Filters for a list of lines. None lets every value through."""
+    """Filters for a list of lines of the request log. A filter that is None does not apply."""
 
     token_id: str | None = None
     operation: str | None = None
@@ -82,7 +82,7 @@ class Criteria(Record):
     until: datetime | None = None
     #: Only statuses of 400 and more.
     errors_only: bool = False
-    #: Without those with the id of a session in place of a token's.
+    #: Only requests with an API token, not those of sessions.
     tokens_only: bool = False
 
 

@@ -168,7 +168,8 @@ def _cookie(exchange: Exchange, session_id: str) -> ConnectCookie | None:
 
 
 def _to_page(session_id: str) -> Answer:
-    """Redirects to the web page of a link session: the code leaves the address bar, and reloading repeats nothing."""
+    """Returns a redirect to the web page of a link session, so that the address bar no longer shows the OAuth code and
+    reloading the page does not repeat the login."""
     headers = {
         "Location": f"../start/{session_id}",  # relative to the callback's path and to its own
         "Cache-Control": "no-store",

@@ -48,7 +48,7 @@ class AuditQuery(Record):
 
 @endpoint("GET", "/", scope=None, meter="", token=False)
 def get_service(exchange: Exchange, _request: Nothing) -> views.Probe:
-    """Name and version of this API."""
+    """Get the name and version of this API."""
     return views.Probe(
         service="posthaste",
         version=API_VERSION,
@@ -65,7 +65,7 @@ def list_errors(_exchange: Exchange, _request: Nothing) -> tuple[ErrorRow, ...]:
 
 @endpoint("GET", "/openapi.json", scope=None, meter="", token=False)
 def get_description(exchange: Exchange, _request: Nothing) -> dict[str, Any]:
-    """Get this description."""
+    """Get the OpenAPI description of this API."""
     return exchange.services.description
 
 

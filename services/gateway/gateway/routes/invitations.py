@@ -53,7 +53,7 @@ class InvitationPath(BrandPath):
 
 
 class OpenInvitation(Record):
-    """A request to see what an invitation offers.
+    """A request for the details of an invitation.
 
     `invitation_id` and `code` are the last two parts of the link in its mail.
     """
@@ -105,7 +105,7 @@ def withdraw_invitation(exchange: Exchange, request: InvitationPath) -> api.Invi
     errors=(INVALID_LINK,),
 )  # fmt: skip
 def open_invitation(exchange: Exchange, request: OpenInvitation) -> api.OpenedInvitation:
-    """Get what the link of an invitation offers, without accepting it."""
+    """Get the details of an invitation by its link, without accepting it."""
     link = api.InvitationLink(invitation_id=request.invitation_id, code=request.code)
     return exchange.relay(exchange.services.accounts.view_invitation, link)
 

@@ -101,7 +101,7 @@ class KeyInAccount(KeyInMe, kw_only=True):
     brand_ids: tuple[str, ...]
     last_used_at: datetime | None
     request_count: int
-    #: Set for a token that a collaborator issued (spec "Token metadata").
+    #: The brand for which a collaborator issued the token (spec "Token metadata"); null for tokens of the owner.
     on_behalf_of_brand_id: str | None
     issued_by_collaborator_id: str | None
 

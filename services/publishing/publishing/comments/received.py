@@ -24,11 +24,11 @@ _STAGED_AT_ONCE = 100
 
 
 class StoredComments(NamedTuple):
-    """The ids that we gave to a post's comments, by the platform's ids. Includes comments to which other comments
-    reply."""
+    """The result of storing comments. `ids`: platform's id → our id, also for the comments to which a stored one
+    replies."""
 
     ids: dict[str, str]
-    #: Whether any comment was seen for the first time.
+    #: Whether any of the comments was not settled before this call: no event of it, and not known as the page's own.
     has_news: bool
 
 
@@ -63,9 +63,9 @@ def store_comments(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool:
-    """Whether the page itself wrote the comment: judged by the author's id or, on platforms where names are unique, by
-    the author's name. If the platform names no author, judged by the text: that of `first_comment` or of one of our
-    replies."""
+    """Whether the page itself wrote the comment: its id is that of one of our replies, or its author is the page. On
+    platforms where names are unique, the author's name decides. A comment without an author is the page's if its text
+    is that of `first_comment` or of one of our replies."""
     if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
         return True
     if PLUGINS[page.platform].has_unique_names:

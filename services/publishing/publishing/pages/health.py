@@ -49,7 +49,7 @@ def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | No
     """Reads the page's profile from the platform, renewing an expired token if possible. Returns the page and any
     refusal.
 
-    Raises PLATFORM_ERROR for a refusal that may pass, and UNSUPPORTED_PLATFORM if the platform has no connector.
+    Raises PLATFORM_ERROR for a temporary refusal, and UNSUPPORTED_PLATFORM if the platform has no connector.
     """
     refusal = _ask(app, page)
     if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(app, page):

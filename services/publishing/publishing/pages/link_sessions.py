@@ -170,7 +170,7 @@ def choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api.
 
 
 def _chosen(app: AppContext, caller: Caller, result: str) -> api.PagesLinked:
-    """Answers a repeated request with the pages it linked, as they are now."""
+    """Returns the answer to a repeated request: the pages that it linked, as they are now."""
     page_ids = msgspec.json.decode(result, type=list[str])
     with app.database.reading() as connection:
         rows = Pages(connection).many(page_ids)

@@ -64,7 +64,7 @@ def _link(app: AppContext, caller: Caller, request: api.LinkPage) -> api.Page:
 
 
 def _page(app: AppContext, page_id: str) -> api.Page:
-    """Answers a repeated request with the page as it is now. Raises NOT_FOUND if it was unlinked."""
+    """Returns the answer to a repeated request: the page as it is now. Raises NOT_FOUND if it was unlinked."""
     with app.database.reading() as connection:
         page = Pages(connection).get(page_id)
     if page is None or page.unlinked_at is not None:
@@ -100,7 +100,7 @@ def _expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
         operations = Operations(connection)
         operations.begin(caller)
         found = Pages(connection).get(request.id)
-        if found is not None:  # before the page is locked, as a link does
+        if found is not None:  # linking locks in this order too: no deadlock
             Links(connection).end_of_account(found.account_id)
         page = Pages(connection).lock(request.id)
         if page is None or page.unlinked_at is not None:

@@ -23,7 +23,8 @@ def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> Plat
     """Stores what a platform's refusal says about the page: that its credentials have expired, or for how long
     it takes no calls.
 
-    Returns the refusal as the caller should treat it: an expired token that can be renewed is a temporary failure.
+    Returns the refusal that the caller should act on: a temporary failure if the token has expired but can be renewed,
+    otherwise `first`.
     """
     log.warning("page_refused", page_id=page.id, kind=first.kind, code=first.code)
     refusal = effective_refusal(app, page, first)

@@ -108,7 +108,8 @@ def renew_now(app: AppContext, page: PageRow) -> PageRow | None:
 def effective_refusal(
     app: AppContext, page: PageRow, refusal: PlatformRefusal, *, hastens: bool = True
 ) -> PlatformRefusal:
-    """Returns the refusal as the caller should treat it: an expired token that can be renewed is a temporary failure.
+    """Returns the refusal that the caller should act on: a temporary failure if the token has expired but can be
+    renewed, otherwise `refusal`.
 
     `hastens`: makes the renewal due at once. If the platform refuses the renewal, the page expires.
     """

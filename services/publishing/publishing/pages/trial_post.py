@@ -148,8 +148,8 @@ def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) ->
 
 
 def _outcome(subject: Subject, left: TrialPost) -> Outcome:
-    """Returns the outcome of a test post whose check was interrupted: NotPublished for a post that is only prepared,
-    because nobody can see it."""
+    """Looks up a test post whose check was interrupted, and returns its outcome; StillUnknown if the look-up fails. For
+    a platform whose test posts are only prepared, returns NotPublished without a look-up."""
     if subject.trial.content is None:
         return NotPublished(settled=True)
     content, checkpoint = subject.trial.content(left.text), Checkpoint(left.checkpoint or {})

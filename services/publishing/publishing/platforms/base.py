@@ -201,7 +201,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Posts with the attempt's content. No id proves that this attempt made them: another one may have."""
+    """The posts on the platform that have the content of an attempt. No id proves which attempt made them."""
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]
@@ -210,8 +210,8 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """Returns the first candidate, with all candidates as its `guess`. `by_text`: whether their texts equal the
-    attempt's."""
+    """Returns the first of the posts that have an attempt's content, with all of them as its `guess`. `by_text`:
+    whether their texts equal the attempt's."""
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
 
@@ -240,7 +240,7 @@ Outcome = Published | NotPublished | StillUnknown
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
-    """An attempt at a post whose outcome is unknown."""
+    """An attempt to publish a post, of which it is not known whether the platform published it."""
 
     account: Account
     content: Content
@@ -259,7 +259,7 @@ class OpenComment:
     #: The post for a comment, the answered comment for a reply.
     parent_id: str
     text: str
-    #: As in `OpenAttempt`.
+    #: When the call was stored, in real time, as in `OpenAttempt`.
     began_at: datetime
     #: Our comments that belong to other calls.
     known_ids: Collection[str] = ()
@@ -280,7 +280,7 @@ class RemoteComment:
 
 @dataclass(frozen=True, slots=True)
 class CommentQuery:
-    """Which page of a post's comments to read."""
+    """The request for one page of a post's list of comments."""
 
     remote_id: str
     #: Only comments made after this.

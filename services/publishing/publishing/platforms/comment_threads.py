@@ -56,7 +56,7 @@ class ThreadList:
     largest: int
     #: Reads a page: its rows, and the token of the page after it (None: the list ends).
     page: Callable[[Place], tuple[list[Answer], str | None]]
-    #: The token of the page after this one, whose rows have been read already.
+    #: Returns the token of the page after `Place`, without reading the rows of `Place` again.
     next_token: Callable[[Place], str | None]
     #: Reads a row's replies until this time (`lists.listing_ends`).
     replies: Callable[[Answer, float], Iterable[Answer]]

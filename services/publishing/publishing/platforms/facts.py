@@ -8,7 +8,7 @@ from publishing.platforms.base import OutcomeUnknown, PlatformRefusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
-    """One check of a platform: what is expected and what was found."""
+    """The result of one check of a platform: the expected fact and the found one."""
 
     check: str
     expected: str
@@ -20,9 +20,9 @@ class Fact:
 
 
 def ask(check: str, expected: str, advice: str, question: Callable[[], tuple[bool, str]]) -> Fact:
-    """Runs one check of a platform. `question` returns whether all is as expected, and what was found.
+    """Runs one check of a platform. `question` returns whether all is as expected, and a text with the found fact.
 
-    If the platform refuses the question or answers in an unknown format, that is what was found.
+    If the platform refuses the question, or answers in an unknown format, the found fact says so.
     """
     try:
         holds, found = question()

@@ -47,10 +47,10 @@ def check_content(
 ) -> list[ApiError]:
     """Returns every problem of a post's content.
 
-    A problem is a VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for what the platform never takes. `media_types` has photo,
-    video or None for each file; None means that the type is not known yet. `media_field` is the request field that
-    named the media. `settings` are those for this platform. `account_limit` is the longest message that this account
-    may post. Single files are checked by `check_files`.
+    A problem is a VALIDATION_ERROR, or UNSUPPORTED_PLATFORM for content that the platform never takes. `media_types`
+    has photo, video or None for each file; None means that the type is not known yet. `media_field` is the request
+    field that named the media. `settings` are those for this platform. `account_limit` is the longest message that this
+    account may post. Single files are checked by `check_files`.
     """
     platform, plugin, own = PLATFORMS[platform_code], PLUGINS[platform_code], settings or {}
     message_length = length(platform_code, message)

@@ -66,7 +66,7 @@ class PlatformPlugin:
     #: Finds further problems of settings that fit their record (`limits.setting_errors`); the second argument says
     #: whether the post has media.
     check_settings: Callable[[PostSettings, bool], list[ApiError]] | None = None
-    #: What the platform tells now about itself and a page, one after the other. Makes nothing visible.
+    #: Yields the checks of `platform check` on our app and a page, one after the other. Makes nothing visible.
     facts: Callable[[Any, Account], Iterator[Fact]] = lambda settings, account: iter(())
     #: The test post of `platform check --post`; None: the platform's API could not remove one.
     trial: Trial | None = None

@@ -28,7 +28,7 @@ def _plugin_of(row: Platform) -> PlatformPlugin:
     return replace(plugin, length=UNITS[row.length_unit])
 
 
-#: By platform code.
+#: Platform code → the parts of the platform.
 PLUGINS: Mapping[str, PlatformPlugin] = {code: _plugin_of(row) for code, row in PLATFORMS.items()}
 #: Codes of the platforms with comment webhooks, by their name in the path of /hooks.
 PUSHED: Mapping[str, str] = {PLATFORMS[code].name: code for code, plugin in PLUGINS.items() if plugin.hooks}
@@ -55,8 +55,7 @@ def connectors(settings: Mapping[str, Any]) -> dict[str, Connector]:
 
 
 def logins(settings: Mapping[str, Any]) -> dict[str, Login]:
-    """Returns, by platform code, what links a page through the platform's own login page. Only for platforms whose
-    settings name an app."""
+    """Makes the login of each platform, by code. Platforms whose settings name no app are left out."""
     return {
         code: plugin.login(settings[code]) for code, plugin in PLUGINS.items() if settings[code].app.client_id
     }

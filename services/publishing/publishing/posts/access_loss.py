@@ -13,21 +13,21 @@ log = structlog.get_logger()
 
 #: Posts held in one transaction and named by its events: 200 ids keep an event far below the 256 KiB of a message.
 _AT_ONCE = 200
-#: The waits before posts are looked for again that were locked, or that a call in progress may still queue. They grow
-#: from the first to the second.
+#: The shortest and the longest wait before the posts of a maker are looked for again: some were locked, or a call in
+#: progress may still queue one.
 _SOONEST_SECONDS, _LATEST_SECONDS = 1.0, 60.0
 
 
 def on_access_revoked(connection: Connection, event: Event) -> None:
-    """Stores the makers in the event access.revoked: `hold_posts` will hold their posts."""
+    """Handles the event access.revoked: stores the user and tokens that lost access. `hold_posts` then holds the posts
+    made with them."""
     Holds(connection).add(event.id, event.account_id, msgspec.convert(event.data, AccessRevoked))
 
 
 def hold_posts(app: AppContext) -> int:
-    """Holds posts of one maker who lost access. Returns 1, or 0 when no maker is due.
+    """Holds posts of one maker (a user or token) who lost access. Returns 1, or 0 when no maker is due.
 
-    Looks for the posts of each maker repeatedly, until calls that were in progress when access was lost can queue no
-    more.
+    Each maker is due repeatedly, because calls that were in progress when access was lost may still queue posts.
     """
     with app.database.transaction() as connection:
         holds = Holds(connection)

@@ -1,9 +1,8 @@
-"""Lists published posts by their activity: those with comments of visitors by the newest of them, the others by the
-time of publishing.
+"""Lists published posts by their latest activity: the newest comment of a visitor or, without one, the publishing.
 
-Two lists are merged: the posts with comments in the order of their newest one, and all posts in the order of
-publishing. A post with comments is in both. It counts where its newest comment puts it, and is left out of the second
-list. No index has the merged order, because every post would need an entry in it when it is published.
+Two lists are merged: the posts with comments in the order of their newest comment, and all posts in the order of
+publishing. A post with comments is in both, and the merged list takes it from the first. No index has the merged order,
+because every post would need an entry in it when it is published.
 """
 
 import heapq
@@ -17,7 +16,7 @@ from contracts import publishing as api
 from publishing.records import Post
 from publishing.store.lists import Lists
 
-#: A time, the id of a post, and the post; None for a post that counts elsewhere.
+#: The time that sorts the post, its id, and the post; None for a post of the second list that is in the first too.
 _Entry = tuple[datetime, str, Post | None]
 
 #: How often the lists are read on to fill one page. A page may have fewer posts when many were left out.
@@ -25,7 +24,7 @@ _MOST_ROUNDS = 5
 
 
 def listed(lists: Lists, account_id: str, limit: int, **where: Any) -> api.PublishedPostList:
-    """Returns a page of the list. `where`: the filters of `Lists.published`, with the place `before` the page."""
+    """Returns one page of the list. `where`: the filters of `Lists.published`; `before`: where the page starts."""
     shown: list[Post] = []
     end = where.pop("before")
     for _ in range(_MOST_ROUNDS):
@@ -45,7 +44,7 @@ def listed(lists: Lists, account_id: str, limit: int, **where: Any) -> api.Publi
 
 def _entries(lists: Lists, account_id: str, limit: int, **where: Any) -> list[_Entry]:
     """Returns the first `limit` entries of both lists, the newest first."""
-    # In this order: a post whose first comment comes in between is in both lists, never in none.
+    # Read in this order, a post that gets its first comment between the two reads is in both lists, never in none.
     published = lists.published(account_id, limit=limit, since=None, **where)
     commented = {it.id: it for it in lists.commented(account_id, limit=limit, **where)}
     by_comment: Iterator[_Entry] = ((_time_of(it), it.id, it) for it in commented.values())

@@ -31,7 +31,7 @@ _END_SECONDS = 4.0
 
 
 class Answer:
-    """How long the client waits for one part of its call, and the post or reply that the part has begun."""
+    """The time for which the client waits for one part of its call, and the post or reply that the part has begun."""
 
     def __init__(self, seconds: float | None = None) -> None:
         self._end = time.monotonic() + (_ANSWER_SECONDS if seconds is None else seconds)
@@ -45,14 +45,14 @@ class Answer:
 
 
 class Part(NamedTuple, Generic[T]):
-    """One part of a client's call, such as the post on one page: what it runs, and the caller with the part's
-    operation."""
+    """One part of a client's call, such as the post on one page. `caller` has the part's own operation id; `work` is
+    the function to run."""
 
     caller: Caller
     work: Callable[[Answer], T]
 
 
-#: Marks the outcome of an operation as not awaited. Raises ApiError SERVICE_UNAVAILABLE.
+#: The function `leave` without its database.
 Leave = Callable[[Caller], Left]
 
 
@@ -69,8 +69,8 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Marks the outcome of the caller's operation as not awaited by the client. Returns what is known of the operation.
-    Raises SERVICE_UNAVAILABLE if the database does not answer, or if the call has no operation."""
+    """Stores that the client no longer waits for the outcome of the caller's operation. Returns the operation's state.
+    Raises SERVICE_UNAVAILABLE if the database does not answer, or if the call has no operation id."""
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:
@@ -109,7 +109,7 @@ def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
 
 def _ended(future: Future[T], answer: Answer, left: Left | None) -> Future[T]:
     """Returns a finished future for a part that takes too long: its own if it has ended meanwhile, else one with an
-    error. `left`: what is known of the part's operation; None when the database is down."""
+    error. `left`: the state of the part's operation; None when the database is down."""
     if left is not None and left.is_begun and left.post_id is None:
         wait([future], timeout=_END_SECONDS)
     if future.done():

@@ -145,5 +145,5 @@ def _refused(
 
 
 def _again(kind: type[T], result: str) -> T:
-    """Answers a repeated request with its stored result, decoded as `kind`."""
+    """Returns the answer to a repeated request: its stored result, decoded as `kind`."""
     return msgspec.json.decode(result, type=kind)

@@ -139,9 +139,9 @@ def _record(app: SendingContext, outcome: AttemptOutcome, answer: Answer) -> Pos
 
 
 def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishResult | None:
-    """Answers a repeated request with the result of its post; None if the platform refused it, so that it may be
-    sent again. Raises NOT_FOUND if the caller may no longer see the post, and POST_IN_PROGRESS while it is being sent
-    or looked up.
+    """Returns the answer to a repeated request: the result of its post; None if the platform refused the post, so that
+    it may be sent again. Raises NOT_FOUND if the caller may no longer see the post, and POST_IN_PROGRESS while it is
+    being sent or looked up.
     """
     post = get_post(app, caller, post_id)
     if post.state == "published":

@@ -9,12 +9,14 @@ from publishing.store.posts import Posts
 
 
 def shown(app: AppContext, caller: Caller, post_id: str) -> api.ScheduledPost:
-    """Answers a repeated request with its post as it is now."""
+    """Returns the answer to a repeated request: its post as it is now. Raises the errors of `get_post`."""
     return get_post(app, caller, post_id, by_operator=True).scheduled_view()
 
 
 def show(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Returns a scheduled post. The operator may see the posts of every account."""
+    """Returns a post in the form of a scheduled one, also if it was published at once. The operator may see the posts
+    of every account. Raises the errors of `get_post`.
+    """
     return get_post(app, caller, request.id, by_operator=True).scheduled_view()
 
 

@@ -17,8 +17,8 @@ from publishing.store.posts import Posts
 
 
 def retry(app: AppContext, caller: Caller, request: api.PostId) -> api.ScheduledPost:
-    """Makes a failed post due now. The caller becomes its maker (user and token). A repeated request only gets the
-    post.
+    """Makes a failed post due now. The caller becomes its maker (user and token). A repeated request changes nothing,
+    and gets the post.
 
     Raises POST_IN_PROGRESS for a queued post, NOT_FOUND for a post in any other state (decisions) or with a file that
     is gone, and TOKEN_REVOKED if the token was revoked during the call.

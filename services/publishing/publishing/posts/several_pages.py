@@ -181,8 +181,8 @@ def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]
 def _check_once(
     app: SendingContext, caller: Caller, going: Sequence[api.PlannedPage], check: Callable[[], None]
 ) -> None:
-    """Runs `check`. If it raises, voids the earlier tries and passes the error on, unless an earlier try has made a
-    post meanwhile."""
+    """Runs `check` and raises its error. Before an error other than SERVICE_UNAVAILABLE, voids the request's earlier
+    tries, so that they can store nothing any more; if one of them has made a post meanwhile, drops the error."""
     try:
         check()
     except ApiError as error:
@@ -202,7 +202,7 @@ def _part(
 
 
 def _result(page: api.PlannedPage, ended: Future[api.PageResult]) -> api.PageResult:
-    """Returns a page's result: what its part returned, or the error that the part raised."""
+    """Returns the result that the part of a page has returned, or else a result with the error that it raised."""
     try:
         return ended.result()
     except ApiError as problem:

@@ -11,11 +11,11 @@ log = structlog.get_logger()
 
 
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
-    """Gives back the units of operations that made nothing. Before that, voids the tries that quota asks about, so that
-    they can make nothing later.
+    """Answers quota's question which operations made nothing, by events: quota gives their units back. First voids the
+    tries that quota asks about, so that they can make nothing later.
 
     An operation whose post or reply is being sent or looked up is undecided: quota asks about it again. All other
-    operations have made a post or a reply, so their units stay used.
+    operations have made a post or a reply: they get no event, and their units stay used.
     """
     voided = PostOperations(connection).void([(one.operation_id, one.try_number) for one in asked.charges])
     answers = [

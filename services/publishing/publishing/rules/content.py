@@ -66,8 +66,8 @@ def findings(
 def _unfit(
     content: PostContent, platform: str, files: Sequence[Attached], message_limit: int | None
 ) -> Iterator[ApiError]:
-    """Yields the errors about what the platform does not accept. A file that was not found counts as a file of
-    unknown type."""
+    """Yields an error for each part of the content that the platform does not accept. A file that was not found counts
+    as a file of unknown type."""
     held: list[str | None] = [file.type for file in files] or [None] * len(content.media_ids)
     by_url = [media_type_of(url) for url in content.media_urls]
     field = "media_urls" if content.media_urls or not content.media_ids else "media_ids"

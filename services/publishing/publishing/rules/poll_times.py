@@ -62,11 +62,11 @@ def begin(poll: Poll) -> Poll:
 
 def advance(poll: Poll, found: CommentPage, *, has_news: bool) -> tuple[Poll, bool]:
     """Returns the poll after one more page of the list (newest first), and whether that was the last page to read.
-    `has_news`: some of its comments were not stored before."""
+    `has_news`: whether any of its comments was not settled before (`StoredComments.has_news`)."""
     times = [comment.created_at for comment in found.comments]
     newest = max((time for time in (poll.newest, *times) if time is not None), default=None)
     is_behind = poll.since is not None and all(time <= poll.since for time in times)
-    # The list is sorted: after a page without news only a full reading goes on.
+    # The list is sorted: a page of old comments without news ends the reading, unless the whole list is read.
     if found.next_cursor is not None and (poll.is_full or has_news or not is_behind):
         return replace(poll, newest=newest, cursor=found.next_cursor), False
     since = max((time for time in (poll.since, newest) if time is not None), default=None)

@@ -19,11 +19,14 @@ def own_post(
     `taken`: the remote ids that other posts have by now. `others`: the page's other posts that may be on the platform
     although their remote ids are not known.
 
-    Decides nothing while a similar post is being sent, because the platform's answer will name that post. It does not
-    matter which of two equal posts gets which candidate. But a look-up does not see all pictures and settings, so each
-    other post with a similar text that differs in these may own one candidate. `post` gets a candidate only if there
-    are more candidates than such posts. Candidates are assigned in the order in which the attempts began, because a
-    page's posts are sent one after another.
+    If the look-up found the post by an id, that post is returned, unless another post has its remote id. Otherwise
+    `found.guess` has candidates with a similar text:
+
+    - None is assigned while a similar post of the page is being sent: the platform's answer will tell that post's id.
+    - A similar post with other pictures or settings may own one candidate, because a look-up does not compare all of
+      these. So `post` gets one only if there are more candidates than such posts. Between equal posts any assignment is
+      right.
+    - Candidates are assigned in the order in which the attempts began, because a page's posts are sent one by one.
     """
     if found.guess is None:
         return None if found.remote_id in taken else found

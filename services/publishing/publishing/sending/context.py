@@ -1,4 +1,4 @@
-"""What the use cases that send posts share within one process, in addition to `AppContext`."""
+"""The objects that the use cases of sending posts share within one process, in addition to those of `AppContext`."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,7 +19,7 @@ from publishing.store.standbys import warn_of_asynchronous
 
 
 class SendingContext(AppContext):
-    """What one process shares between the use cases that send posts."""
+    """The context of a process, with the objects that all use cases of sending posts share."""
 
     def __init__(
         self,

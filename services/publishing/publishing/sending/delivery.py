@@ -1,4 +1,5 @@
-"""Makes one attempt at one post: calls the platform and interprets its answer. The outcome is stored elsewhere."""
+"""Makes one attempt to publish a post: calls the platform and interprets its answer. `outcome_writer` stores the
+outcome."""
 
 from dataclasses import replace
 from functools import partial

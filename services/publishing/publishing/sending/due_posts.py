@@ -41,11 +41,11 @@ _BRAND_SECONDS = 1.0
 
 
 def publish_due_posts(app: SendingContext) -> int:
-    """Claims as many due posts as the pool has free tasks for, and starts sending them.
+    """Claims the due posts of as many pages as the pool has free tasks, and starts sending them. Returns how many posts
+    it claimed, put off or gave up; 1 if no task became free, so that the loop runs again at once.
 
-    First waits a moment for a third of the pool to be free, so that one claim serves many pages. Due posts of a brand
-    whose lock another transaction holds are claimed separately, as soon as the lock is free. Returns how many posts
-    were claimed, put off or given up; 1 if no task became free, so that the loop tries again at once.
+    First waits for up to 0.1 s until a third of the pool is free, so that one claim serves many pages. If another
+    transaction has locked a brand, a separate task claims the brand's posts as soon as the lock is free.
     """
     if not app.page_queues.wait_free(
         app.page_queues.size // 3, _GATHER_SECONDS
@@ -59,9 +59,9 @@ def publish_due_posts(app: SendingContext) -> int:
     return sum(len(posts) for _, posts in claimed) + settled
 
 
-#: A page with the posts to send.
+#: A page, and its claimed posts in the order in which they are sent.
 ClaimedQueue = tuple[PageRow, list[Post]]
-#: Locks due queues, in the transaction that claims them.
+#: Locks pages with due posts, in the transaction that claims the posts.
 Lock = Callable[[PageQueues], Locked]
 
 
@@ -76,8 +76,9 @@ def claim_queues(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], i
 
 
 def _claim_due(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], int, dict[str, list[str]]]:
-    """Claims the due posts of up to `count` pages. Returns the pages with their posts, how many posts were put off or
-    given up, and the pages that were left out because their brand was locked, by brand."""
+    """Claims the due posts of up to `count` pages. Returns the pages with their claimed posts, the number of posts put
+    off or given up, and, by brand, the ids of the pages that were left out because another transaction locked the
+    brand."""
     per_queue = app.settings.posts_per_queue
     return _claim(app, lambda queues: queues.lock_due(count, per_queue))
 
@@ -109,8 +110,7 @@ def _start(app: SendingContext, claimed: Sequence[ClaimedQueue]) -> None:
 
 
 def _claim(app: SendingContext, lock: Lock) -> tuple[list[ClaimedQueue], int, dict[str, list[str]]]:
-    """Claims the due posts that `lock` finds and locks. Returns the pages with their posts, how many posts were put off
-    or given up, and the pages that were left out because their brand was locked, by brand."""
+    """Claims the due posts of the pages that `lock` finds and locks. Returns the same values as `_claim_due`."""
     with app.outcomes.claiming() as (connection, note):
         due, contended = lock(PageQueues(connection))
         if not due:

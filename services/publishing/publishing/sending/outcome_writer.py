@@ -31,8 +31,8 @@ _PAUSE_SECONDS = 0.5
 
 @dataclass(slots=True)
 class Write:
-    """What one page queue asks the writer to store. If it is not certain that a `Write` was committed, the same one is
-    submitted again."""
+    """A request of one page queue to the writer: an outcome to store, a claim whose attempt begins, or both. If it is
+    not certain that a `Write` was committed, the same one is submitted again."""
 
     outcome: AttemptOutcome | None = None
     begin: Claim | None = None
@@ -41,9 +41,9 @@ class Write:
 
 
 class Written(NamedTuple):
-    """What the writer has stored for a `Write`."""
+    """The result of `OutcomeWriter.write`."""
 
-    #: The post with its outcome; None when its claim was lost and nothing is changed.
+    #: The post with its stored outcome; None if there was no outcome, or if the claim was lost and nothing was stored.
     post: Post | None
     #: Whether the claim still held and its attempt is stored: the platform may be called.
     has_begun: bool

@@ -143,8 +143,8 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Turns errors of the media service into refusals: permanent if the file is gone or bad, temporary if media is
-    unavailable. MEDIA_PROCESSING becomes FilesNotReady."""
+    """Turns errors of the media service, raised in the block, into refusals: permanent if the file is gone or bad,
+    temporary if the service is unavailable. MEDIA_PROCESSING becomes FilesNotReady."""
     try:
         yield
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Reads the attempts at a post, for showing them. `sending.py` writes them."""
+"""SQL that reads the attempts to publish posts, for showing them. `sending.py` writes them."""
 
 from collections.abc import Collection
 from datetime import datetime

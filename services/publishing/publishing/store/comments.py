@@ -112,7 +112,7 @@ class FirstComment(NamedTuple):
     """A claimed first comment that must be made or looked up. Its times are in real time."""
 
     post: Post
-    #: Since the call that may have made the comment.
+    #: The time since the call that may have made the comment.
     began_seconds: float
 
 

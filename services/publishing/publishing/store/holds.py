@@ -80,7 +80,7 @@ class Hold(NamedTuple):
     account_id: str
     reason: str
     token_ids: list[str]
-    #: Since this service received the event.
+    #: The time since this service received the event.
     age_seconds: float
 
     @property

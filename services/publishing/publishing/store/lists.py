@@ -16,7 +16,7 @@ from chassis.db.database import Prepared
 from contracts.platforms import PLATFORMS
 from publishing.records import PENDING, Post, column_names
 
-#: In the order of Post's fields.
+#: The columns of posts, in the order of Post's fields.
 _COLUMNS = ", ".join(f"head.{name}" for name in column_names(Post))
 #: No post has a smaller id.
 _FIRST_ID = "pst_" + 26 * "0"
@@ -202,8 +202,8 @@ def _scheduled(
     platform: str | None = None,
     until: datetime | None = None,
 ) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """Returns what a statement with these filters needs: the name of its index ranges, the states, and its parameters.
-    `after`: the last row of the previous page."""
+    """Returns the parts of a statement with these filters: the name of its index ranges, the states, and the
+    parameters. `after`: the last row of the previous page."""
     states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
     if page_id is not None:
         ranges = "page"
@@ -234,8 +234,8 @@ def _published(
     since: datetime | None,
     before: Place | None,
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Returns what a statement with these filters needs: the SQL of its index ranges, and its parameters. `before`: the
-    last row of the previous page."""
+    """Returns the parts of a statement with these filters: the SQL of its index ranges, and the parameters. `before`:
+    the last row of the previous page."""
     if page_id is not None:
         ranges = _OF_PAGE
     elif brand_ids is None:

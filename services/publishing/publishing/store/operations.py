@@ -49,11 +49,11 @@ _LEAVE = text(
 
 
 class Left(NamedTuple):
-    """What is known of an operation whose client is answered while the operation still runs."""
+    """The state of an operation whose client is answered while the operation still runs."""
 
-    #: Whether the operation has made something. If not, its tries so far are voided.
+    #: Whether the operation has made a post or reply. If not, it never will, because its tries so far are voided.
     is_begun: bool
-    #: The post whose outcome is open and will be reported by an event. None: the outcome is stored.
+    #: The post whose outcome is open and will be reported by an event. None: there is no such post.
     post_id: str | None = None
 
 
@@ -90,8 +90,8 @@ class PostOperations:
         )
 
     def leave(self, operation_id: str, try_number: int) -> Left:
-        """Notes that the client gets an answer while the operation still runs. If the operation has made nothing yet,
-        its tries up to `try_number` are voided; otherwise an event will report the outcome.
+        """Stores that the client gets an answer while the operation still runs, and voids the tries up to `try_number`.
+        If the operation has made a post whose outcome is open, an event will report the outcome.
 
         Raises SERVICE_UNAVAILABLE if the database does not answer in time.
         """

@@ -171,8 +171,8 @@ class PageQueues:
         return [PageRow.of(row) for row in rows.mappings()]
 
     def _try_remote_pages(self, pages: Sequence[PageRow], earlier: Collection[PageRow]) -> dict[str, PageRow]:
-        """Locks the pages on the platform that are free, and returns them. If several of the pages are siblings, locks
-        only the first; if a sibling is in `earlier`, locks none."""
+        """Locks those of the pages that no other transaction has locked, and returns them by id. Of siblings (the same
+        page on the platform) locks only the first one, and none if a sibling is in `earlier`."""
         known = {page.remote_page for page in earlier}
         firsts: dict[str, PageRow] = {}
         for page in pages:

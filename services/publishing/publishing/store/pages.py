@@ -15,7 +15,7 @@ from contracts.platforms import PLATFORMS
 from publishing.models import pages
 from publishing.records import PageRow, column_names
 
-#: In the order of PageRow's fields.
+#: Selects pages with the columns in the order of PageRow's fields.
 _ALL = select(*(pages.c[name] for name in column_names(PageRow)))
 #: The columns of a page that clients see.
 _SHOWN = (
@@ -106,7 +106,7 @@ class Subscription(NamedTuple):
     """A claimed page that must be subscribed to its platform's webhooks about comments."""
 
     page: PageRow
-    #: Including this one; linking the page again starts anew.
+    #: The number of tries, including this one; linking the page again starts at 1.
     tries: int
 
 

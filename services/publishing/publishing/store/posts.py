@@ -189,17 +189,16 @@ class Posts:
         without: str = "",
         is_dry_run: bool = False,
     ) -> Surroundings:
-        """Locks the page's brand and the page on the platform until the transaction ends. Then reads the posts within a
-        day of `at` (None: now), except the post `without`. Posts of sibling pages are included.
+        """Locks the page's brand and the page on the platform until the transaction ends, and reads the posts within a
+        day of `at` (None: now), except the post `without`. Includes posts of siblings: the same page on the platform,
+        linked in another brand. A dry run takes no lock. A page of another account is neither locked nor read.
 
-        With an `effect`, first locks its operation and the page, and raises Done if the operation has made another
-        post, IDEMPOTENCY_IN_PROGRESS if its try may not write any more. A page of another account is neither locked nor
-        read. A dry run takes no lock.
+        With an `effect`, first locks its operation and the page. Then raises Done if the operation has made another
+        post, and IDEMPOTENCY_IN_PROGRESS if its try was voided.
 
-        Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks. So two of
-        them never take the last place under a cap. Other changes of a queued post's time (a retry, `bring_due`, a claim
-        that is given back, a page that takes no calls) need no lock, because the post is checked again when it is
-        claimed.
+        Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so that two
+        of them never take the last place under a cap. Other changes of a queued post's time (such as a retry) need no
+        lock, because the claim checks the caps again.
         """
         values = {
             "page_id": page_id if is_id(page_id) else None,

@@ -114,9 +114,9 @@ class WaitingComment(Row):
     post_id: str
     remote_id: str
     said: dict[str, Any]
-    #: Including this one.
+    #: The number of tries to read the comment, including this one.
     looks: int
-    #: The page has expired, or its platform takes no calls for it now.
+    #: Whether the page has expired, or its platform takes no calls for it now.
     is_closed: bool
     traceparent: str | None = None
 

@@ -114,8 +114,8 @@ class UnknownOutcome(NamedTuple):
 
 
 class Reconciliation:
-    """Ends lapsed claims and looks up unknown outcomes. `first_look_seconds`: the wait before the first look-up of an
-    attempt whose claim is ended."""
+    """The statements that end lapsed claims, and those that look-ups of unknown outcomes need. `first_look_seconds`:
+    the wait before the first look-up of an attempt whose claim is ended."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

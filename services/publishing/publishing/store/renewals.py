@@ -46,7 +46,7 @@ class Renewal(NamedTuple):
 
     page: PageRow
     fence: int
-    #: Since the last success, including this one.
+    #: The number of tries since the last success, including this one.
     tries: int
 
 

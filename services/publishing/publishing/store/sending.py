@@ -132,7 +132,7 @@ _STANDING = text(
         ON p.id = v.id AND p.fence = v.fence AND p.state = v.state
     """
 )
-#: The outcome was stored while the client still waited, and the client was answered without it since.
+#: Posts whose outcome was stored while the client still waited, but whose client has stopped waiting since.
 _TAKE_LATE = text(
     """
     UPDATE posts SET awaited_until = NULL
@@ -191,24 +191,24 @@ class RemoteIdTaken(Exception):
 
 @dataclass(frozen=True, slots=True)
 class AttemptOutcome:
-    """The outcome of an attempt at a post, as it is stored."""
+    """The outcome of an attempt to publish a post, as it is stored."""
 
     id: str
     fence: int
     #: The post's next state: published, failed, queued (again, after `wait_seconds`) or unknown (to be looked up after
     #: `wait_seconds`).
     state: str
-    #: The attempt's: published, refused, not_published, given_up; not_begun: it is deleted, since the post's files were
-    #: not ready; None while it stays open.
+    #: The outcome of the attempt: published, refused, not_published, given_up; not_begun: the attempt is deleted,
+    #: because the post's files were not ready; None while it stays open.
     outcome: str | None
     wait_seconds: float = 0.0
     looked_up: bool = False
-    #: With state unknown: the remote id in the platform's answer, which another post is stored with.
+    #: If the state is unknown: the remote id in the platform's answer, if another post is stored with it.
     remote_id: str | None = None
     permalink: str | None = None
     error_code: str | None = None
     error_message: str | None = None
-    #: Of the attempt: the events of the outcome continue its trace.
+    #: The traceparent of the attempt: the events of the outcome continue its trace.
     traceparent: str | None = field(default_factory=lambda: tracing.traceparent() or None)
     #: The platform's refusal behind it, for the caller. Not stored.
     refusal: PlatformRefusal | None = None

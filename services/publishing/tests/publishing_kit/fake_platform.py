@@ -37,8 +37,7 @@ class FakePlatform(Connector):
     comments: list[tuple[str, str]] = field(default_factory=list)
     comment_script: list[Exception] = field(default_factory=list)
     looks: int = 0
-    #: Whether the look-up relies on the checkpoint, as most connectors do: if it does not say that the post was sent,
-    #: the platform is not asked.
+    #: Whether a look-up takes an empty checkpoint as proof that nothing was sent, as most platforms' connectors do.
     trusts_checkpoint: bool = False
     before: Callable[[str], None] = lambda message: None
     lock: Any = field(default_factory=threading.Lock)

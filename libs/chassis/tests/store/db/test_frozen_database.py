@@ -9,7 +9,8 @@ from sqlalchemy.engine import make_url
 
 from testkit.faulty_link import FaultyLink
 
-#: Says `waits` once it waits, then when and how it ended; once more after a line of input.
+#: Pings the database twice, each time after a line of input. Prints `waits` before that, then the answer or the error
+#: with whether it came in time.
 ASKS = """
 import sys, time
 from chassis.db.database import Database

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-#: Everything that asks for a name, one after the other, while a ticker runs beside it.
+#: A program that makes every call that resolves a name, one after the other, while a ticker runs beside them.
 ASKING = """
 import _socket, json, time
 
@@ -79,7 +79,7 @@ gap = max(after - before for before, after in zip(ticks, ticks[1:]))
 print(json.dumps({{"answers": answers, "took": took, "gap": gap, "ticks": len(ticks)}}), flush=True)
 __import__("os")._exit(0)
 """
-#: More names than the pool for work has threads, none of which comes back.
+#: A program that looks up more names than the pool for work has threads. No lookup ends.
 HANGING = """
 import _socket, time
 

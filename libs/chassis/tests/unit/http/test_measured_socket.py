@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 _HEAD = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
-#: What comes once, and what comes then for ever.
+#: Name → the bytes that the server sends once, and those that it then repeats for ever.
 _FLOODS = {
     "go on": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     "heads within heads": (b"", b"HTTP/1.1 100 Continue\r\n" + b"X-More: 1\r\n" * 50 + b"\r\n"),
@@ -26,8 +26,8 @@ _FLOODS = {
 }
 #: Seen: 0.01 s, and 0.2 s if the client does not yield between reads.
 LONGEST_GAP_SECONDS = 0.08
-#: What the client runs: every flood while a ticker runs beside it. -> flood: (result, time taken, longest gap between
-#: two ticks). The gap is the client's CPU time: on a busy machine it waits for others too.
+#: The client's program: reads every flood beside a ticker. Prints flood → (result, time taken, longest gap
+#: between two ticks). The gap is measured in CPU time of the client, because on a busy machine it waits for others too.
 _CLIENT = """
 import os
 os.environ["EVENTLET_NO_GREENDNS"] = "yes"

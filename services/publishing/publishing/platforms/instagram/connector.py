@@ -93,7 +93,7 @@ class InstagramConnector(InstagramReading):
         return self._described(account, str(answer["id"]))
 
     def _container(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
-        """Returns the id of the container to publish: the one of an earlier attempt at the same content, or a new one.
+        """Returns the id of the container to publish: that of an earlier attempt with equal content, or of a new one.
 
         The id is stored in the checkpoint.
         """

@@ -11,10 +11,10 @@ from publishing.platforms.oauth.code_login import CodeLogin
 
 #: The kinds of account, and so the apps: `account_types` of LinkedIn's row in `contracts.platforms`.
 MEMBER, ORGANIZATION = "member", "organization"
-#: Of an app with the products Share on LinkedIn and OpenID Connect.
+#: The scopes of an app with the products Share on LinkedIn and OpenID Connect.
 _MEMBER = ("openid", "profile", "w_member_social")
-#: Of an app with Community Management, which can have no other product: LinkedIn refuses the whole login for one scope
-#: that the app lacks.
+#: The scopes of an app with Community Management, which can have no other product. LinkedIn refuses the whole login for
+#: one scope that the app lacks.
 _PAGES = ("rw_organization_admin", "w_organization_social", "r_organization_social")
 _COMMUNITY = ("r_basicprofile", "w_member_social", *_PAGES)
 _FEED = ("w_member_social_feed", "w_organization_social_feed", "r_organization_social_feed")
@@ -23,8 +23,8 @@ COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
 
 
 def login(settings: LinkedInSettings) -> Login:
-    """Returns LinkedIn's login for members, or that of the only app that is configured. It also finds the other app's
-    login.
+    """Returns LinkedIn's login for members or, if only the app for company pages is configured, that app's login. Its
+    method `of_app` returns the login of the other app.
 
     The members' login is the default, so that an operator who adds the app for company pages changes nothing for
     clients that name no kind of account.

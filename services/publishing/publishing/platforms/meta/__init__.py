@@ -1,1 +1,1 @@
-"""What Facebook and Instagram share (platforms.md 1). Not a platform of its own."""
+"""Code that Facebook and Instagram share (platforms.md 1): the Graph API, its errors, logins and webhooks."""

@@ -18,8 +18,8 @@ from publishing.platforms.oauth.base import Found, Login, Tokens
 
 
 class MetaLogin(Login):
-    """What the logins of Facebook and Instagram share. A subclass defines the scopes, and which account of a Facebook
-    page is linked."""
+    """Base class of the logins of Facebook and Instagram. A subclass defines the scopes, and which account of a
+    Facebook page is linked."""
 
     #: The fields of a page that the person's permissions cover. One field too many may fail the whole call.
     page_fields = "id,name,username,access_token,followers_count,picture.type(large)"

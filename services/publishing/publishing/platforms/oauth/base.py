@@ -15,7 +15,7 @@ class Tokens:
     access_token: str = field(repr=False)
     #: None: the page must be linked again when the access token expires.
     refresh_token: str | None = field(default=None, repr=False)
-    #: From the answer on; None: it does not expire, or the platform does not tell.
+    #: How long the access token is valid from the answer on; None: it does not expire, or the platform does not tell.
     lifetime_seconds: float | None = None
     #: The granted scopes; None: the platform does not tell.
     scopes: tuple[str, ...] | None = None

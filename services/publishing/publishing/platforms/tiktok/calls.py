@@ -37,7 +37,7 @@ class PostingApi:
         return self.ask(account, "post/publish/creator_info/query/", {})
 
     def status(self, account: Account, publish_id: str) -> Answer:
-        """Reads how far TikTok has come with a post."""
+        """Reads the status of a post that TikTok is processing, or has processed."""
         return self.ask(account, "post/publish/status/fetch/", {"publish_id": publish_id})
 
     def put(self, upload_url: str, span: str, piece: Piece, *, completes: bool) -> Response:

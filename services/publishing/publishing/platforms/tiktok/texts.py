@@ -5,9 +5,9 @@ from typing import Any
 
 from publishing.platforms.base import Content, PlatformRefusal, Refusal
 
-#: platforms.md 5; in UTF-16 units.
+#: The longest title of photos, in UTF-16 units (platforms.md 5).
 _PHOTO_TITLE_UNITS = 90
-#: From the most private to the most open.
+#: TikTok's privacy levels, from the most private to the most open.
 _PRIVACIES = ("SELF_ONLY", "FOLLOWER_OF_CREATOR", "MUTUAL_FOLLOW_FRIENDS", "PUBLIC_TO_EVERYONE")
 #: The `tiktok_settings` that belong into `source_info`.
 _OF_SOURCE = ("photo_cover_index",)

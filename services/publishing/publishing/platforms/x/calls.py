@@ -133,7 +133,7 @@ class Calls:
 
 
 def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
-    """Adds the parameter with this name to a query, to ask X for these fields of posts."""
+    """Returns the query with `parameter` added, which asks X for the fields `post_fields` (old names) of posts."""
     fields, expansions = post_fields.split(","), str(query.get("expansions") or "").split(",")
     if parameter != _FIELD_NAMES[0]:
         expansions += [_EXPANDED[field] for field in fields if field in _EXPANDED]

@@ -16,7 +16,7 @@ _SENTENCES = {
     "you are not allowed to create a post with duplicate content.": DUPLICATE,
     "you can only reply to or quote posts where you are mentioned or are the author.": REPLY_RESTRICTED,
 }
-#: By the last part of a problem's type, which takes precedence over the status.
+#: The last part of a problem's type → the kind of refusal. It takes precedence over the status.
 _TYPES = {
     # Concerns the whole app, not the page: nothing is sent until somebody buys credits.
     "credits-depleted": Refusal.PERMISSION,

@@ -17,8 +17,8 @@ def facts(settings: XSettings, account: Account) -> Iterator[Fact]:
         return True, f"{(answer.get('meta') or {}).get('result_count', 0)} posts"
 
     def names() -> tuple[bool, str]:
-        # Shows a refusal alone: a read of the own account costs nothing, and has no post to see by whether X ignores
-        # the parameter. `Calls.read` finds that out.
+        # Finds out only whether X refuses the parameter: reading our own account costs nothing. Whether X ignores the
+        # parameter shows only in an answer with posts (`Calls.read`).
         parameter = settings.fields_parameter.replace(".", "__")
         Calls(settings).read(account, "users/me", **{parameter: "created_at"})
         return True, "not refused"

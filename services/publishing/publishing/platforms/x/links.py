@@ -152,7 +152,7 @@ def _may_start(text: str, start: int, searched: int) -> bool:
 def _first_start(text: str, first: int, end: int, searched: int) -> int:
     """Returns the position in text[first:end] where a name without a scheme begins, -1 if there is none. The links
     found so far end at `searched`."""
-    # A sign at the text's beginning is taken for what precedes the link, if a link can follow it.
+    # The text's first character counts as the one before the link, if a link can begin right after it.
     if first == 0 and end > 1 and _is_start(text, 1, searched):
         return 1
     return next((at for at in range(max(first, searched), end) if _is_start(text, at, searched)), -1)

@@ -87,7 +87,7 @@ win windows wine winners wme wolterskluwer woodside work works world wow ws wtc 
 xihuan xin xperia xxx xyz yachts yahoo yamaxun yandex ye yodobashi yoga yokohama you youtube yt yun za
 zappos zara zero zip zippo zm zone zuerich zw
 """
-#: In the alphabets of other languages.
+#: Top-level domains with other than the 26 Latin letters.
 _UNICODE = """
 vermögensberater vermögensberatung ελ ευ бг бел дети ею католик ком мкд мон москва онлайн орг рус рф сайт
 срб укр қаз հայ קום ابوظبي اتصالات ارامكو الاردن البحرين الجزائر السعودية العليان المغرب امارات ایران بارت

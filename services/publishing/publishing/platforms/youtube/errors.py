@@ -96,7 +96,7 @@ def seconds_to_midnight(now: datetime) -> float:
 
 
 def problem_of(video: Mapping[str, Any]) -> PlatformRefusal | None:
-    """Returns why YouTube rejected or deleted a video that it had accepted; None if it did not."""
+    """Returns a refusal if YouTube has rejected or deleted a video that it had accepted; otherwise None."""
     status = video.get("status") or {}
     state = status.get("uploadStatus")
     if state not in ("failed", "rejected", "deleted"):

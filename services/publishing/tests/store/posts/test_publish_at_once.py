@@ -158,7 +158,7 @@ def test_no_account_takes_more_than_two_thirds_of_the_turns(
             held.enter_context(app.live_call(f"usr_{other}"))
     for _ in range(2):
         with app.live_call("usr_a"):
-            """What ended counts no more."""
+            """Calls that have ended do not count."""
 
 
 def test_an_outcome_nobody_can_establish_is_given_up_and_never_sent_again(
