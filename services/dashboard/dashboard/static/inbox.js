@@ -75,6 +75,13 @@ function goOn(there, now) {
   if (shown) shown.replaceWith(replies);
   else there.querySelector(".said").after(replies);
   Object.assign(there.dataset, { at: now.dataset.at, heard: now.dataset.heard });
+  there.toggleAttribute("data-unanswered", now.hasAttribute("data-unanswered"));
+  // The answer that was just sent is among the replies now; its place is taken by a form for the next one.
+  const [sent, form] = [there.querySelector("[data-sent]"), now.querySelector("form.reply")];
+  if (sent && form) {
+    sent.replaceWith(form);
+    htmx.process(there);
+  }
   mark([there], () => true);
 }
 
