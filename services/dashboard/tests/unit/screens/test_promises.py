@@ -4,6 +4,7 @@ import dataclasses
 import html
 import math
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
@@ -23,7 +24,8 @@ APP: Flask = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://
 TEMPLATES = Path(dashboard.__file__).parent / "templates"
 RULES = Platform(
     code="FB", message_limit=1, photo_message_limit=None, length_unit="characters", text_only=True, photos=1,
-    videos=1, mixed_media=False, first_comment=True, comments=True, comment_limit=1, settings_field="x", settings=(),
+    videos=1, mixed_media=False, first_comment=True, comments=True, comment_limit=1, settings_field="x",
+    settings=(),
 )  # fmt: skip
 #: Screen → what a newcomer without brands and pages is told and offered.
 NEWCOMER = {
@@ -62,8 +64,8 @@ BEGINNER = {
     "/developers/requests?errors=yes": ("No request matches.",),
     "/developers/webhooks/x": ("No deliveries",),
 }
-#: Template with a destructive button → the screen, the number that chooses the states of what it shows, and what is said
-#: beside the button.
+#: Template with a destructive button → the screen, the number that chooses the states of what it shows, and what is
+#: said beside the button.
 DANGERS = {
     "account.html": ("/account", 0, "Every browser is signed out, this one too."),
     "brand.html": ("/brands/x", 0, "Removing ends their access and that of their tokens at once"),
@@ -78,8 +80,8 @@ DANGERS = {
 
 
 class Api(HostileApi):
-    """Stands in for the Python client. Its lists are empty if `is_empty`, except those of pages and brands that somebody
-    has.
+    """Stands in for the Python client. Its lists are empty if `is_empty`, except those of pages and brands if
+    `has_pages`.
     """
 
     def __init__(self) -> None:
@@ -101,8 +103,10 @@ class Api(HostileApi):
         return lambda *_, **__: dataclasses.replace(answer(), **nothing)
 
     def _made(self, kind: Any, field: str, depth: int) -> Any:
-        if field in ("revoked_at", "expires_at"):  # of tokens: they work
+        if field == "revoked_at":  # of a token: it works
             return None
+        if field == "expires_at":
+            return datetime.now(UTC) + timedelta(days=1)
         return super()._made(kind, field, depth)
 
 
