@@ -158,12 +158,12 @@ def test_every_template_with_a_destructive_button_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("template", DANGERS)
-def test_a_destructive_button_says_what_it_will_do(
-    served: Api, browser: FlaskClient, template: str
-) -> None:
+def test_a_destructive_button_says_what_it_will_do(served: Api, browser: FlaskClient, template: str) -> None:
     address, served.turn, said = DANGERS[template]
     assert said in shown(browser, address)
 
 
 def test_a_post_that_is_out_links_to_where_it_is_live(served: Api, browser: FlaskClient) -> None:
-    assert re.search(r'<a href="[^"]+" rel="noopener noreferrer">Open the post</a>', browser.get("/posts/x").text)
+    assert re.search(
+        r'<a href="[^"]+" rel="noopener noreferrer">Open the post</a>', browser.get("/posts/x").text
+    )
