@@ -77,6 +77,13 @@ DANGERS = {
     "post.html": ("/posts/x", 0, "It will not go out."),
     "webhook.html": ("/developers/webhooks/x", 0, "the deliveries above are deleted."),
 }
+#: Screen, and the number that chooses the states of what it shows → what it tells of them.
+TOLD = {
+    ("/posts/x", 0): ("Attempts", "took", "No answer yet.", "Engagement"),
+    ("/posts/x", 2): ("Attempted",),
+    ("/developers", 0): ("API reference", "Last used", "3 requests", "Only from"),
+    ("/usage", 0): ("Auto-refill", "credits left", "These counts reset on"),
+}
 
 
 class Api(HostileApi):
@@ -161,6 +168,13 @@ def test_every_template_with_a_destructive_button_is_in_the_table() -> None:
 def test_a_destructive_button_says_what_it_will_do(served: Api, browser: FlaskClient, template: str) -> None:
     address, served.turn, said = DANGERS[template]
     assert said in shown(browser, address)
+
+
+@pytest.mark.parametrize(("address", "turn"), TOLD)
+def test_a_screen_tells_what_there_is(served: Api, browser: FlaskClient, address: str, turn: int) -> None:
+    served.turn = turn
+    text = shown(browser, address)
+    assert [it for it in TOLD[address, turn] if it not in text] == []
 
 
 def test_a_post_that_is_out_links_to_where_it_is_live(served: Api, browser: FlaskClient) -> None:
