@@ -82,7 +82,7 @@ TOLD = {
     ("/posts/x", 0): ("Attempts", "took", "No answer yet.", "Engagement"),
     ("/posts/x", 2): ("Attempted",),
     ("/developers", 0): ("API reference", "Last used", "3 requests", "Only from"),
-    ("/usage", 0): ("Auto-refill", "credits left", "These counts reset on"),
+    ("/usage", 0): ("credits left", "These counts reset on"),
 }
 
 
