@@ -75,7 +75,9 @@ def test_new_comments_are_counted_and_shown_alone_until_they_are_answered(
 ) -> None:
     window, api = asked.window, asked.account.api
     window.run(
-        "localStorage.setItem('posthaste-comments-seen', new Date(Date.now() - 3600000).toISOString())"
+        "const seen = `posthaste-comments-seen-${document.body.dataset.person}`;"
+        "localStorage.setItem(seen, new Date(Date.now() - 3600000).toISOString());"
+        "localStorage.setItem('posthaste-comments-seen-of-somebody-else', new Date().toISOString())"
     )
     asked.open("/comments")
     shows(asked, "Do you have spelt?", "Until when are you open?")

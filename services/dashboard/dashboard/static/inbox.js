@@ -3,7 +3,9 @@
 // what Posthaste has received under any of them, the others ask the platform about one post: the posts in view, and those
 // that hide because all their comments are answered, in turn. It looks only while the page is in front.
 
-const SEEN = "posthaste-comments-seen";
+// One for each person, and for each brand of others: whoever has looked at one inbox has not seen the comments of another.
+const { person, brand } = document.body.dataset;
+const SEEN = ["posthaste-comments-seen", person, brand].filter(Boolean).join("-");
 const LOOK_MS = 30_000;
 const seenAt = Date.parse(localStorage.getItem(SEEN) ?? new Date().toISOString());
 const NEWS_AT_ONCE = 3;
