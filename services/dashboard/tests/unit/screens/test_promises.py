@@ -104,7 +104,7 @@ class Api(HostileApi):
         if name.startswith("iterate_"):
             return answer if self.has_pages else lambda *_, **__: []
         fields = get_type_hints(get_type_hints(getattr(Posthaste, name))["return"])
-        nothing = {field: [] for field, kind in fields.items() if get_origin(kind) is list}
+        nothing: dict[str, Any] = {field: [] for field, kind in fields.items() if get_origin(kind) is list}
         if "next_cursor" in fields:
             nothing["next_cursor"] = None
         return lambda *_, **__: dataclasses.replace(answer(), **nothing)
