@@ -19,14 +19,20 @@ class Thread:
     #: Comments of visitors in it.
     heard_count: int
     replies: list[Comment] = field(default_factory=list)
+    #: Whether visitors wrote in it, and the page wrote last.
     is_answered: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether a visitor wrote last, so that the page should answer."""
+        return self.heard_count > 0 and not self.is_answered
 
 
 def threads(comments: Iterable[Comment], account_id: str) -> list[Thread]:
     """Groups comments into conversations, newest first. `account_id` is the platform's id of the linked page.
 
-    A comment counts as answered if the page replied to it. On platforms that do not list replies (Facebook, X), a reply
-    by anybody counts.
+    A conversation counts as answered if the page wrote last in it: a visitor who asks again waits again. On platforms
+    that do not list replies (Facebook, X), a reply by anybody counts.
     """
     by_id = {it.id: it for it in comments}
     replies: dict[str, list[Comment]] = {}
@@ -38,14 +44,12 @@ def threads(comments: Iterable[Comment], account_id: str) -> list[Thread]:
         if _first(comment, by_id) is not comment:
             continue
         below = sorted(replies.get(comment.id, []), key=lambda it: (it.created_time, it.id))
-        is_answered = any(it.from_.id == account_id for it in below) or (
-            not below and comment.reply_count > 0
-        )
         heard = [it.created_time for it in (comment, *below) if it.from_.id != account_id]
+        is_replied = below[-1].from_.id == account_id if below else comment.reply_count > 0
         found.append(
             Thread(
                 comment, comment.from_.id == account_id, max(heard, default=comment.created_time), len(heard),
-                below, is_answered,
+                below, bool(heard) and is_replied,
             )
         )  # fmt: skip
     return sorted(found, key=lambda it: it.comment.created_time, reverse=True)

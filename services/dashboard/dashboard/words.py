@@ -43,7 +43,7 @@ UNSETTLED = ("PLATFORM_OUTCOME_UNKNOWN", "POST_IN_PROGRESS", "IDEMPOTENCY_IN_PRO
 #: What to do about an error of a post, where the API's own advice is for developers.
 ADVICE = {
     "PLATFORM_REJECTED": "{platform} gave this reason. If it is about the post, choose Edit and retry. "
-    "If it is about a permission, check the page's connection, then choose Try again.",
+    "If it is about a permission, check the page’s connection, then choose Try again.",
     "PLATFORM_OUTCOME_UNKNOWN": "Look at the page on {platform}. Try again only if the post is not there.",
     "PAGE_EXPIRED": "Reconnect the page, then try again.",
     "PAGE_PERMISSION_MISSING": "Reconnect the page and allow everything that {platform} asks, then try again.",
@@ -129,7 +129,7 @@ RIGHTS = (
     ("Answer comments", "write:comments", ("owner", "full", "limited")),
     ("Upload and delete files", "write:media", ("owner", "full", "limited")),
     ("Connect and unlink pages", "write:pages", ("owner", "full")),
-    ("Create with AI (uses the owner's credits)", "write:ai", ("owner", "full")),
+    ("Create with AI (uses the owner’s credits)", "write:ai", ("owner", "full")),
     ("See the limits and credits of the account", "read:account", ("owner", "full")),
     ("Create webhooks and API tokens for this brand", "manage:webhooks", ("owner", "full")),
     ("Invite and remove people, see the activity", "manage:brands", ("owner",)),
@@ -147,7 +147,7 @@ EVENTS = {
     "first_comment.failed": "A first comment failed",
     "comment.received": "A comment came",
     "comment.replied": "A comment was answered",
-    "page.expired": "A page's connection ended",
+    "page.expired": "A page’s connection ended",
     "page.connect.refused": "A page could not be connected",
     "account.quota.warning": "80 % of a monthly limit are used",
     "account.credits.adjusted": "AI credits were changed",

@@ -94,7 +94,7 @@ def test_a_collaborator_gets_another_role_and_is_removed(
     person.open(f"/brands/{brand}")
     assert other.email in window.text("[aria-labelledby=people]")
     window.click("[aria-labelledby=people] .manage summary")
-    window.press(f"button[aria-label='Make full: {other.email}']")
+    window.press(f"button[aria-label='Give full access: {other.email}']")
     assert "Full" in window.text("[aria-labelledby=people]")
     window.click("[aria-labelledby=people] .manage summary")
     assert flaws(window) == []

@@ -75,7 +75,9 @@ def test_new_comments_are_counted_and_shown_alone_until_they_are_answered(
 ) -> None:
     window, api = asked.window, asked.account.api
     window.run(
-        "localStorage.setItem('posthaste-comments-seen', new Date(Date.now() - 3600000).toISOString())"
+        "const seen = `posthaste-comments-seen-${document.body.dataset.person}`;"
+        "localStorage.setItem(seen, new Date(Date.now() - 3600000).toISOString());"
+        "localStorage.setItem('posthaste-comments-seen-of-somebody-else', new Date().toISOString())"
     )
     asked.open("/comments")
     shows(asked, "Do you have spelt?", "Until when are you open?")
@@ -308,6 +310,31 @@ def test_what_a_visitor_adds_to_a_conversation_appears_in_it_and_marks_it(
     [shown] = window.run(marked)
     assert shown.index("Is there tea?") < shown.index("Green tea, I mean.")
     assert window.run(f"return document.querySelector('{form} textarea').value") == "Half an answer"
+    assert flaws(window) == []
+
+
+def test_whoever_asks_again_after_an_answer_waits_again(asked: Any, simulator: Simulator) -> None:
+    window, api = asked.window, asked.account.api
+    [post] = [it for it in api.get("/posts/published")["published_posts"] if it["platform"] == "IG"]
+    question = simulator.comment("IG", post["remote_id"], "Is there tea?")
+    asked.open("/comments")
+    shows(asked, "Is there tea?", "Do you have spelt?", "Until when are you open?")
+    window.type(f"{form_of(asked, 'tea')} textarea", "Green tea.")
+    window.click(f"{form_of(asked, 'tea')} button")
+    shows(asked, "Green tea.", "Sent")
+    waiting = "return document.querySelector('#unanswered').innerText"
+    until(lambda: window.run(waiting) == "(2)", 20, "one comment less waits")
+    simulator.comment("IG", post["remote_id"], "And black tea?", parent_id=question)
+    looks_until(asked, "And black tea?")
+    until(lambda: window.run(waiting) == "(3)", 20, "the visitor waits again")
+    asked.open("/comments")
+    shows(asked, "And black tea?")
+    window.type(f"{form_of(asked, 'black tea')} textarea", "Black tea, too.")
+    window.click(f"{form_of(asked, 'black tea')} button")
+    shows(asked, "Black tea, too.", "Sent")
+    asked.open("/comments?state=answered")
+    shows(asked, "And black tea?", "Black tea, too.")
+    assert window.has(".conversations summary:not([hidden])")  # "Reply again"
     assert flaws(window) == []
 
 

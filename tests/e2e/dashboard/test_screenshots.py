@@ -240,7 +240,7 @@ def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
             if name in DONE_FIRST:
                 DONE_FIRST[name](person)
             await_screen(window, name)
-            window.run("scrollTo(0, 0)")
+            window.run("document.documentElement.style.scrollbarWidth = 'none'; scrollTo(0, 0)")
             height = window.run("return document.documentElement.scrollHeight")
             window.emulate_phone(width, min(height, 2400), scheme)
             window.keep_picture(made)

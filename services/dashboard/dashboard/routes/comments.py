@@ -160,7 +160,7 @@ def _found(comments: CommentList | PosthasteError, platform: str, account_id: st
 def _fits(thread: Thread, state: str) -> bool:
     if state == "all":
         return True
-    return not thread.is_own and thread.is_answered == (state == "answered")
+    return thread.is_answered if state == "answered" else thread.waits
 
 
 def _state() -> str:

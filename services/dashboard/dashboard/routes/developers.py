@@ -25,6 +25,8 @@ _ON_A_PAGE, _WEBHOOKS, _REQUESTS = 25, 10, 50
 #: The newest tokens, from which the log's filter chooses. Requests of older ones are shown with the token's id.
 _TOKENS = 100
 _STATES = ("delivered", "failed", "pending", "skipped")
+#: With which the id of a session begins. The log has it where a request of a program has the id of its token.
+_SESSION = "ses_"
 
 
 @screens.get("")
@@ -177,15 +179,28 @@ def one_request(request_id: str) -> str:
     why a post failed.
     """
     client = api.reader()
-    found, pages, tokens = api.together(
-        lambda: client.get_log(request_id),
-        recent_pages(client),
-        lambda: client.list_tokens(limit=_TOKENS).tokens,
-    )
+    found, pages = api.together(lambda: client.get_log(request_id), recent_pages(client))
     return render_template(
         "request.html", found=found, request_id=request_id, places=Places(pages, {}),
-        names={it.id: it.name or it.prefix for it in tokens},
+        token_name=_token_name(client, found.entries[0].token_id) if found.entries else "",
     )  # fmt: skip
+
+
+def _token_name(client: Posthaste, token_id: str) -> str:
+    """Returns what people call the token of a request: "Dashboard" for the session of a browser. A token that the API
+    does not list has its id.
+    """
+    if token_id.startswith(_SESSION):
+        return "Dashboard"
+    try:
+        token = client.get_token(token_id)
+    except AuthenticationError:
+        raise
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return token_id
+    return token.name or token.prefix
 
 
 def _fields() -> dict[str, Any]:

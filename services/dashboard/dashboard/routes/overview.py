@@ -12,9 +12,10 @@ from posthaste.records import ScheduledPost
 
 screens = Blueprint("overview", __name__)
 
-#: As many posts as fit a screen; the list shows all.
-_NEXT = 8
-_PROBLEMS = 10
+#: As many posts as fit a screen, those that need attention and the next ones together; the list shows all.
+_POSTS = 12
+#: The next posts are loaded separately if the posts that need attention leave room for fewer.
+_FEWEST_NEXT, _NEXT = 4, 8
 _WEBHOOKS_SECONDS, _TODAY_SECONDS = 60.0, 60.0
 #: An account has at most so many.
 _ALL_WEBHOOKS = 20
@@ -28,7 +29,7 @@ _FEW_CREDITS = 10
 def show() -> str:
     client = api.reader()
     found, places = api.together(
-        lambda: client.list_scheduled_posts(status="queued,failed,held", limit=_NEXT + _PROBLEMS),
+        lambda: client.list_scheduled_posts(status="queued,failed,held", limit=_POSTS),
         recent_places(client, with_new_pages=True),
     )
     posts, is_cut = found.scheduled_posts, found.next_cursor is not None
@@ -37,13 +38,13 @@ def show() -> str:
     if not is_cut:
         keep(REFUSALS, refusals(broken))  # the screen of the pages names them
     # Posts that failed are older and come first. The page has cost three calls: a part of it asks for the next posts.
-    is_later = is_cut and len(waiting) < _NEXT
+    is_later = is_cut and len(waiting) < _FEWEST_NEXT
     return render_template(
         "overview.html",
-        waiting=None if is_later else waiting[:_NEXT],
+        waiting=None if is_later else waiting,
         today=None if is_later else _today(waiting, places, is_cut=is_cut),
-        broken=broken[:_PROBLEMS],
-        has_more_broken=len(broken) > _PROBLEMS or (is_cut and bool(broken)),
+        broken=broken,
+        has_more_broken=is_cut and bool(broken),
         expired=[page for page in places.pages.values() if page.expired],
         lacking=[page for page in places.pages.values() if page.missing_permissions and not page.expired],
         places=places,

@@ -3,7 +3,9 @@
 // what Posthaste has received under any of them, the others ask the platform about one post: the posts in view, and those
 // that hide because all their comments are answered, in turn. It looks only while the page is in front.
 
-const SEEN = "posthaste-comments-seen";
+// One for each person, and for each brand of others: whoever has looked at one inbox has not seen the comments of another.
+const { person, brand } = document.body.dataset;
+const SEEN = ["posthaste-comments-seen", person, brand].filter(Boolean).join("-");
 const LOOK_MS = 30_000;
 const seenAt = Date.parse(localStorage.getItem(SEEN) ?? new Date().toISOString());
 const NEWS_AT_ONCE = 3;
@@ -75,6 +77,13 @@ function goOn(there, now) {
   if (shown) shown.replaceWith(replies);
   else there.querySelector(".said").after(replies);
   Object.assign(there.dataset, { at: now.dataset.at, heard: now.dataset.heard });
+  there.toggleAttribute("data-unanswered", now.hasAttribute("data-unanswered"));
+  // The answer that was just sent is among the replies now; its place is taken by a form for the next one.
+  const [sent, form] = [there.querySelector("[data-sent]"), now.querySelector("form.reply")];
+  if (sent && form) {
+    sent.replaceWith(form);
+    htmx.process(there);
+  }
   mark([there], () => true);
 }
 

@@ -70,7 +70,7 @@ def published(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     return calls
 
 
-def send(pages: list[str], do: str = "ready", address: str = "/compose") -> Any:
+def send(pages: list[str], do: str = "ready", address: str = "/compose", **more: str) -> Any:
     browser: FlaskClient = APP.test_client()
     browser.set_cookie("posthaste_session", "svc_session_x")
     shown = browser.get("/compose").text
@@ -82,6 +82,7 @@ def send(pages: list[str], do: str = "ready", address: str = "/compose") -> Any:
         "when": "now",
         "key": "k" * 32,
         "do": do,
+        **more,
     }
     return browser.post(address, data=form)
 
@@ -131,6 +132,11 @@ def test_a_post_goes_to_the_pages_that_can_take_it_and_the_others_say_why(
     assert '<span class="status failed">Not published</span>' in answer.text
     assert 'name="page_id" value="pag_i"' in answer.text  # the button that tries the others again
     assert "Edit and retry on Instagram" in answer.text
+
+
+def test_a_first_comment_goes_out_with_the_post(published: list[dict[str, Any]]) -> None:
+    assert send(["pag_f"], first_comment="Ask for the broken ones.").status_code == 200
+    assert [it["first_comment"] for it in published] == ["Ask for the broken ones."]
 
 
 def test_a_page_that_may_have_the_post_is_not_called_refused_and_not_tried_again(

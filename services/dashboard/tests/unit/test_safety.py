@@ -46,6 +46,7 @@ def test_every_answer_forbids_foreign_code_and_frames(visitor: FlaskClient, path
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
     assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"  # no other host is told an address
 
 
 def test_cookies_are_out_of_reach_of_scripts_and_other_sites() -> None:

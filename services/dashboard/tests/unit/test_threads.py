@@ -51,9 +51,10 @@ def test_a_reply_to_a_reply_belongs_to_the_conversation_and_a_reply_to_nothing_l
         ([], 2, True),  # a platform that counts replies and lists none
         ([comment("thanks", 2, below="a")], 1, False),  # another visitor's
         ([comment("thanks", 2, below="a"), comment("ours", 3, by=PAGE, below="a")], 2, True),
+        ([comment("ours", 2, by=PAGE, below="a"), comment("and?", 3, below="a")], 2, False),  # asked again
     ],
 )
-def test_a_comment_is_answered_when_the_page_replied(
+def test_a_comment_is_answered_when_the_page_wrote_last(
     replies: list[Comment], count: int, is_answered: bool
 ) -> None:
     [found] = threads([comment("a", 1, replies=count), *replies], PAGE)
@@ -81,8 +82,29 @@ def test_a_conversation_without_visitors_counts_from_when_the_page_began_it() ->
     assert (found.heard_at, found.heard_count) == (BEGIN + timedelta(minutes=1), 0)
 
 
-def test_what_the_page_wrote_itself_needs_no_answer_and_circles_end() -> None:
+def test_circles_end_and_what_the_page_wrote_is_its_own() -> None:
     found = threads(
         [comment("first", 1, by=PAGE), comment("x", 2, below="y"), comment("y", 3, below="x")], PAGE
     )
     assert {it.comment.id: it.is_own for it in found}["first"] is True
+
+
+@pytest.mark.parametrize(
+    ("below", "waits", "is_answered"),
+    [
+        ([], False, False),  # nobody has asked anything
+        ([comment("more", 2, by=PAGE, below="first")], False, False),
+        ([comment("when?", 2, below="first")], True, False),
+        ([comment("when?", 2, below="first"), comment("today", 3, by=PAGE, below="first")], False, True),
+    ],
+)
+def test_a_conversation_that_the_page_began_waits_for_an_answer_once_a_visitor_wrote_in_it(
+    below: list[Comment], waits: bool, is_answered: bool
+) -> None:
+    [found] = threads([comment("first", 1, by=PAGE), *below], PAGE)
+    assert (found.waits, found.is_answered) == (waits, is_answered)
+
+
+def test_on_a_platform_that_lists_no_replies_those_under_a_comment_of_the_page_need_none() -> None:
+    [found] = threads([comment("first", 1, by=PAGE, replies=2)], PAGE)
+    assert (found.waits, found.is_answered) == (False, False)

@@ -26,6 +26,7 @@ APP: Flask = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://
 #: Screen or part of a screen → the lists that it asks for, and how many rows of each it loads and shows. The calendar's
 #: list has up to 300 posts that wait and 300 that are out.
 SHOWN = {
+    "/": {"list_scheduled_posts": 12},
     "/posts": {"list_scheduled_posts": 25},
     "/posts?tab=attention": {"list_scheduled_posts": 25},
     "/posts?tab=cancelled": {"list_scheduled_posts": 25},
@@ -54,10 +55,8 @@ SHOWN = {
 #: Lists of which a screen shows only some rows, because it needs names or hints from them. How many it loads does not
 #: grow with the account.
 ASIDE = {
-    "/": {"list_scheduled_posts": 18},  # see the test of the overview
     "/compose/ai": {"list_ai_jobs": 10},  # the image and the video that are still being made
     "/pages": {"list_scheduled_posts": 100},  # the newest refusal of each page
-    "/developers/requests/x": {"list_tokens": 100},  # the name of a token
 }
 KEY = "k" * 43
 #: Parts of a screen, which htmx asks for.
@@ -172,13 +171,15 @@ def test_a_screen_shows_every_row_that_it_loads(lists: Lists, browser: FlaskClie
     assert missing(lists, SHOWN[address], page) == []
 
 
-def test_the_overview_loads_as_many_posts_as_it_has_room_for(lists: Lists, browser: FlaskClient) -> None:
-    """It has room for ten posts that need attention and for the next eight. Both come with one call, because a plan
-    may permit ten a minute: while few need attention, more of the next ones are loaded than shown.
-    """
-    lists.state_of = lambda number, _: "failed" if number < 10 else "queued"
+def test_the_next_posts_that_an_overview_full_of_failed_ones_leaves_to_its_part_are_there(
+    lists: Lists, browser: FlaskClient
+) -> None:
+    """Both come with one call, because a plan may permit ten a minute. The part has the next posts from the first."""
+    lists.state_of = lambda number, _: "failed" if number < 9 else "queued"
     page = open_(browser, "/")
-    assert missing(lists, ASIDE["/"], page) == []
+    loaded = lists.loaded["list_scheduled_posts"]
+    assert len(missing(lists, ["list_scheduled_posts"], page)) == len(loaded) - 9
+    assert 'hx-get="/overview/next"' in page
 
 
 def screens() -> list[str]:
