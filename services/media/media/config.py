@@ -26,8 +26,7 @@ class Settings(Record):
     secret_key: str
     #: Comes before /{key}/{filename}.
     public_base_url: str
-    #: How many files are inspected or converted to JPEG at once. Each may take a gigabyte of memory for a moment. Our
-    #: choice.
+    #: Sandboxed processes at once. Each may take a gigabyte of memory for a moment. Our choice.
     confined_at_once: int
     #: How many videos are copied at once; fewer if `confined_at_once` is not larger (context.py). Each takes 2.25 times
     #: its size of the temporary folder. Our choice.
@@ -63,10 +62,8 @@ class Settings(Record):
 
 
 def _path_of_ffmpeg() -> str:
-    """Returns the path of ffmpeg: the program that the variable FFMPEG names, or else the one in the package
-    imageio-ffmpeg.
-
-    Raises ConfigError if there is no such program.
+    """Returns the path of the program that FFMPEG names, or else of the one in the package imageio-ffmpeg. Raises
+    ConfigError if there is no such program.
     """
     name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
     found = shutil.which(name)

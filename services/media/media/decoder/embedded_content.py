@@ -1,8 +1,5 @@
-"""Searches the parts of a file that will be stored for embedded web pages, programs and archives.
-
-Parts that are cut off need no search: they are never served to anybody. Formats that are recognized only by a file's
-first byte need none either, because here the first byte begins an image.
-"""
+"""Searches what will be stored of a file for embedded web pages, programs and archives. Formats that are recognized by
+a file's first byte alone need no search: here it begins an image."""
 
 import os
 import re
@@ -25,9 +22,7 @@ _REFUSED = "The picture contains a web page, a program or an archive. Export it 
 
 
 def check(stored: int, metadata: Iterable[Bytes]) -> None:
-    """Searches the beginning and end of the file `stored`, an open descriptor, and its metadata. Raises Refused if
-    they contain a web page, program or archive.
-    """
+    """Searches the beginning and end of the file `stored`, an open descriptor, and its metadata. Raises Refused."""
     head, end = os.pread(stored, _HEAD_BYTES, 0), os.fstat(stored).st_size
     tail = os.pread(stored, _TAIL_BYTES, max(0, end - _TAIL_BYTES))
     if any(_ACTIVE.search(part) for part in (head, *metadata)) or _ends_as_archive(tail):
