@@ -107,13 +107,12 @@ class Bucket:
         file.seek(0)
         pieces = iter(partial(file.read, _PIECE_BYTES), b"")
         headers = self.put_headers(mime_type) | {"Content-Length": str(size_bytes)}
-        self._send("PUT", self.put_url(name, _HOUR), body=pieces, headers=headers, retries=False)
+        self._send("PUT", name, {}, body=pieces, headers=headers, retries=False)
         return size_bytes
 
     def begin_parts(self, name: str, mime_type: str) -> str:
         """Begins a multipart upload and returns the id that the storage gave it."""
-        url = self._presigned("POST", name, {"uploads": ""})
-        answer = self._send("POST", url, headers=self.put_headers(mime_type))
+        answer = self._send("POST", name, {"uploads": ""}, headers=self.put_headers(mime_type))
         return str(findtext(ElementTree.fromstring(answer.data), "UploadId", strict=True))
 
     def part_url(self, name: str, parts_id: str, number: int, size_bytes: int, valid_for: timedelta) -> str:
@@ -125,7 +124,7 @@ class Bucket:
     def parts(self, name: str, parts_id: str) -> dict[int, tuple[str, int]]:
         """Returns the uploaded parts: number → (etag without quotes, size in bytes). Raises NoSuchUpload."""
         # A page holds 1,000 parts; no upload of ours has more.
-        answer = self._send("GET", self._presigned("GET", name, {"uploadId": parts_id}), returns_4xx=True)
+        answer = self._send("GET", name, {"uploadId": parts_id}, returns_4xx=True)
         if answer.status == 404:
             raise NoSuchUpload
         return {it.part_number: (it.etag, it.size or 0) for it in ListPartsResult(answer).parts}
@@ -135,15 +134,14 @@ class Bucket:
         part = '<Part><PartNumber>{}</PartNumber><ETag>"{}"</ETag></Part>'
         listed = "".join(part.format(number, escape(tag)) for number, tag in tags)
         body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
-        url = self._presigned("POST", name, {"uploadId": parts_id})
-        answer = self._send("POST", url, body=body, returns_4xx=True, retries=False)
+        answer = self._send("POST", name, {"uploadId": parts_id}, body=body, returns_4xx=True, retries=False)
         # S3 may send 200 first and report the failure in the body.
         if answer.status >= 400 or b"<Error>" in answer.data:
             raise NoSuchUpload(answer.data[:500].decode(errors="replace"))
 
     def abort_parts(self, name: str, parts_id: str) -> None:
         """Aborts a multipart upload, if there is one."""
-        self._send("DELETE", self._presigned("DELETE", name, {"uploadId": parts_id}), returns_4xx=True)
+        self._send("DELETE", name, {"uploadId": parts_id}, returns_4xx=True)
 
     def remove_key(self, key: str) -> None:
         """Deletes every object under a key."""
@@ -163,13 +161,13 @@ class Bucket:
                 if found.object_name and found.last_modified:
                     yield found.object_name, found.last_modified
 
-    def _presigned(self, method: str, name: str, query: dict[str, str]) -> str:
-        said: _Query = {**query}
-        return self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=said)
-
-    def _send(self, method: str, url: str, *, returns_4xx: bool = False, **options: Any) -> BaseHTTPResponse:
-        """Sends a request to the storage and returns the answer. With `returns_4xx`, a status from 400 to 499 is none
-        of the errors for which SERVICE_UNAVAILABLE is raised."""
+    def _send(
+        self, method: str, name: str, query: _Query, *, returns_4xx: bool = False, **options: Any
+    ) -> BaseHTTPResponse:
+        """Sends a request about an object by a presigned URL and returns the answer. Raises SERVICE_UNAVAILABLE for
+        errors; with `returns_4xx`, a status from 400 to 499 is none.
+        """
+        url = self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=query)
         with _outages_as_unavailable():
             answer = self._http.request(method, url, **options)
             if answer.status >= 500 or (answer.status >= 400 and not returns_4xx):
