@@ -9,9 +9,6 @@ from chassis import config
 from chassis.config import ConfigError
 from contracts.record import Record
 
-#: The default of MAX_WORKERS in chassis.
-_DEFAULT_WORKERS = 64
-
 
 class Settings(Record):
     """The settings of one process. README.md has the table of variables."""
@@ -54,7 +51,7 @@ class Settings(Record):
             public_base_url=config.text("MEDIA_PUBLIC_BASE_URL", f"{gateway.rstrip('/')}/media").rstrip("/"),
             confined_at_once=config.integer("MEDIA_CONFINED_AT_ONCE", 4),
             videos_at_once=config.integer("MEDIA_VIDEOS_AT_ONCE", 2),
-            workers=config.integer("MAX_WORKERS", _DEFAULT_WORKERS),
+            workers=config.integer("MAX_WORKERS", 64),  # the default of chassis
             sandbox_required=config.flag("MEDIA_SANDBOX_REQUIRED"),
             orphan_sweep_seconds=config.number("MEDIA_ORPHAN_SWEEP_SECONDS", 3600),
             ffmpeg=_path_of_ffmpeg(),

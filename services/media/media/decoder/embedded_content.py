@@ -30,10 +30,6 @@ def check(stored: int, metadata: Iterable[Bytes]) -> None:
 
 
 def _ends_as_archive(tail: bytes) -> bool:
-    at = tail.rfind(_ZIP_END)
-    while at >= 0:
-        comment = tail[at + 20 : at + _ZIP_END_BYTES]
-        if len(comment) == 2 and at + _ZIP_END_BYTES + int.from_bytes(comment, "little") == len(tail):
-            return True
-        at = tail.rfind(_ZIP_END, 0, at)
-    return False
+    # The record's last two bytes are the length of the comment.
+    ends = (found.start() + _ZIP_END_BYTES for found in re.finditer(_ZIP_END, tail))
+    return any(end + int.from_bytes(tail[end - 2 : end], "little") == len(tail) for end in ends)

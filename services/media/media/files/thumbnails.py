@@ -56,7 +56,7 @@ def _make(context: AppContext, row: MediaRow) -> None:
         log.warning("thumbnail_failed", media_id=row.id, reason=str(refusal))
         size_bytes = 0
     except ApiError as error:
-        log.warning("thumbnail_put_off", media_id=row.id, reason=error.message)
+        log.warning("thumbnail_put_off", media_id=row.id, reason=str(error))
         if isinstance(error, FfmpegEnded):
             with context.database.transaction() as connection:
                 Files(connection).put_off_thumbnail(row.id, _PAUSE_AFTER_END)

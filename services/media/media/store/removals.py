@@ -9,7 +9,7 @@ from sqlalchemy import delete, func, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
-from media.models import Removal, Stored, Upload, chores, media, removals, uploads
+from media.models import Removal, Stored, chores, media, removals, uploads
 from media.store import REAL_NOW, Store, next_rows
 
 #: The row in `chores` of the search for orphaned objects.
@@ -19,10 +19,7 @@ _ORPHANS = "orphans"
 class Removals(Store):
     def add(self, stored: Collection[Stored], *, lease: timedelta = timedelta()) -> None:
         """Adds the objects of these files or uploads. The loop deletes them after `lease`; the caller tries first."""
-        rows = [
-            {"key": it.key, "slug": it.slug, "parts_id": it.parts_id if isinstance(it, Upload) else None}
-            for it in stored
-        ]
+        rows = [{"key": it.key, "slug": it.slug, "parts_id": getattr(it, "parts_id", None)} for it in stored]
         if rows:
             added = insert(removals).values([row | {"due_at": REAL_NOW + lease} for row in rows])
             self._count(added.on_conflict_do_nothing())
