@@ -76,7 +76,7 @@ def remove_unused(context: AppContext) -> int:
 
 
 def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequence[Stored]]) -> int:
-    """Lists the objects of the rows for removal that `take` deletes and returns. Returns how many rows there were."""
+    """Deletes rows by `take`, and lists their objects for removal. Returns how many rows there were."""
     with context.database.transaction() as connection:
         taken = take(connection)
         Removals(connection).add(taken)

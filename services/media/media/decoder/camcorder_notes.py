@@ -31,8 +31,8 @@ def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
 
 
 def _size(data: mmap.mmap, at: int) -> int:
-    """Returns the size in bytes of the message whose content begins at `at`: before it stands a byte, and one of 255
-    more for each 255 bytes.
+    """Returns the size in bytes of the message whose content begins at `at`. A size above 254 is written as several
+    bytes, of which all but the last are 255.
     """
     size, before = data[at - 1], at - 2
     while before >= 0 and data[before] == 0xFF and size <= _MOST_BYTES:

@@ -22,7 +22,9 @@ _REFUSED = "The picture contains a web page, a program or an archive. Export it 
 
 
 def check(stored: int, metadata: Iterable[Bytes]) -> None:
-    """Searches the beginning and end of the file `stored`, an open descriptor, and its metadata. Raises Refused."""
+    """Raises Refused if the beginning or end of the file `stored`, an open descriptor, or its metadata contain a web
+    page, program or archive.
+    """
     head, end = os.pread(stored, _HEAD_BYTES, 0), os.fstat(stored).st_size
     tail = os.pread(stored, _TAIL_BYTES, max(0, end - _TAIL_BYTES))
     if any(_ACTIVE.search(part) for part in (head, *metadata)) or _ends_as_archive(tail):

@@ -70,8 +70,8 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """Writes the image without its metadata into the file `replacement`, if there is any. Returns the orientation, and
-    whether it wrote. Raises Refused for a damaged image.
+    """Writes the image without its metadata into the file `replacement`, if it has any. Returns the orientation, and
+    whether the replacement was written. Raises Refused for a damaged image.
     """
     # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))

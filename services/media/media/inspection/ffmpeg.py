@@ -56,7 +56,7 @@ _KEPT_OUTPUT_BYTES = 64 * 1024
 
 
 class FfmpegEnded(ApiError):
-    """Raised when ffmpeg was ended by its time limit or by the system: the machine is busy, or the video demanding."""
+    """Raised when ffmpeg was ended by its time limit or by the system: a busy machine, or too demanding a video."""
 
 
 class FilmFiles(NamedTuple):
@@ -137,7 +137,7 @@ def run(
 
 @contextmanager
 def _heard() -> Iterator[tuple[int, bytearray]]:
-    """Yields a descriptor to which ffmpeg writes its messages, and a buffer that has their last part in the end."""
+    """Yields a descriptor to which ffmpeg writes its messages, and a buffer that has their end after the block."""
     ours, theirs = socket.socketpair()
     kept = bytearray()
 

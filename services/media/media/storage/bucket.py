@@ -164,8 +164,8 @@ class Bucket:
     def _send(
         self, method: str, name: str, query: _Query, *, returns_4xx: bool = False, **options: Any
     ) -> BaseHTTPResponse:
-        """Sends a request about an object by a presigned URL and returns the answer. Raises SERVICE_UNAVAILABLE for
-        errors; with `returns_4xx`, a status from 400 to 499 is none.
+        """Sends a request about an object by a presigned URL and returns the answer. Raises SERVICE_UNAVAILABLE for a
+        status from 400 on, or from 500 on with `returns_4xx`.
         """
         url = self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=query)
         with _outages_as_unavailable():

@@ -18,7 +18,7 @@ _ORPHANS = "orphans"
 
 class Removals(Store):
     def add(self, stored: Collection[Stored], *, lease: timedelta = timedelta()) -> None:
-        """Adds the objects of these files or uploads. The loop deletes them after `lease`; the caller tries first."""
+        """Adds the objects of these files or uploads. The loop waits for `lease`, so that the caller can try first."""
         rows = [{"key": it.key, "slug": it.slug, "parts_id": getattr(it, "parts_id", None)} for it in stored]
         if rows:
             added = insert(removals).values([row | {"due_at": REAL_NOW + lease} for row in rows])
@@ -54,7 +54,7 @@ class Removals(Store):
             index_elements=["name"], set_=due, where=chores.c.due_at <= clock_now()
         )
         claimed = self._connection.execute(claim.returning(chores.c.position)).first()
-        return claimed is not None, claimed and claimed[0]
+        return claimed is not None, claimed[0] if claimed else None
 
     def note_search(self, position: str | None, *, is_due: bool) -> None:
         """Saves the position at which the search continues. `is_due`: at once, because there is more to do."""
