@@ -9,9 +9,6 @@ from chassis import config
 from chassis.config import ConfigError
 from contracts.record import Record
 
-#: The default of MAX_WORKERS in chassis.
-_DEFAULT_WORKERS = 64
-
 
 class Settings(Record):
     """The settings of one process. README.md has the table of variables."""
@@ -26,8 +23,7 @@ class Settings(Record):
     secret_key: str
     #: Comes before /{key}/{filename}.
     public_base_url: str
-    #: How many files are inspected or converted to JPEG at once. Each may take a gigabyte of memory for a moment. Our
-    #: choice.
+    #: Sandboxed processes at once. Each may take a gigabyte of memory for a moment. Our choice.
     confined_at_once: int
     #: How many videos are copied at once; fewer if `confined_at_once` is not larger (context.py). Each takes 2.25 times
     #: its size of the temporary folder. Our choice.
@@ -55,7 +51,7 @@ class Settings(Record):
             public_base_url=config.text("MEDIA_PUBLIC_BASE_URL", f"{gateway.rstrip('/')}/media").rstrip("/"),
             confined_at_once=config.integer("MEDIA_CONFINED_AT_ONCE", 4),
             videos_at_once=config.integer("MEDIA_VIDEOS_AT_ONCE", 2),
-            workers=config.integer("MAX_WORKERS", _DEFAULT_WORKERS),
+            workers=config.integer("MAX_WORKERS", 64),  # the default of chassis
             sandbox_required=config.flag("MEDIA_SANDBOX_REQUIRED"),
             orphan_sweep_seconds=config.number("MEDIA_ORPHAN_SWEEP_SECONDS", 3600),
             ffmpeg=_path_of_ffmpeg(),
@@ -63,10 +59,8 @@ class Settings(Record):
 
 
 def _path_of_ffmpeg() -> str:
-    """Returns the path of ffmpeg: the program that the variable FFMPEG names, or else the one in the package
-    imageio-ffmpeg.
-
-    Raises ConfigError if there is no such program.
+    """Returns the path of the program that FFMPEG names, or else of the one in the package imageio-ffmpeg. Raises
+    ConfigError if there is no such program.
     """
     name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
     found = shutil.which(name)

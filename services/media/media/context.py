@@ -42,8 +42,8 @@ class AppContext:
         ).slot
         # Of several sandboxed processes, videos leave one to images.
         videos = max(1, min(settings.videos_at_once, settings.confined_at_once - 1))
-        #: Limits the videos in the temporary folder: `video_slot(account_id)`. Videos that wait for a slot occupy at
-        #: most a quarter of the workers, and no inspection slot. Together with images that leaves a quarter to others.
+        #: Limits the videos in the temporary folder: `video_slot(account_id)`. Those that wait occupy at most a quarter
+        #: of the workers.
         self.video_slot = Limiter(
             videos,
             wait_seconds=_VIDEO_WAIT_SECONDS,
@@ -53,8 +53,8 @@ class AppContext:
         self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
         #: Renditions that are made in the background: a picture and a video at once.
         self.rendition_pool = Pool(2)
-        #: Renditions that this process makes: their ids, and the share that is made. Their claims are renewed.
-        self.held_renditions: dict[str, float] = {}
+        #: The ids of renditions that this process makes. Their claims are renewed.
+        self.held_renditions: set[str] = set()
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:
         used, limit = Uploads(connection).used_bytes(caller.account_id), PLANS[caller.tier].storage_bytes
@@ -82,27 +82,22 @@ class AppContext:
 
 
 def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
-    """Returns the file if it belongs to the caller's account and, for a token that is limited to brands, to no other
-    brands. Otherwise raises NOT_FOUND (with `field`).
-    """
+    """Returns the file if the caller may access it. Otherwise raises NOT_FOUND (with `field`)."""
     if row is None or not reaches(caller, row):
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     return row
 
 
 def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
-    """Whether the caller may access the file or upload. It must belong to the caller's account.
-
-    For a token that is limited to some brands it must also belong to these brands and to no other brand.
+    """Whether the file or upload belongs to the caller's account and, for a token that is limited to some brands, to
+    these brands alone.
     """
-    if row.account_id != caller.account_id or caller.brand_ids is None:
-        return row.account_id == caller.account_id
-    return bool(row.brand_ids) and set(row.brand_ids) <= set(caller.brand_ids)
+    reach = caller.brand_ids
+    is_within = reach is None or (bool(row.brand_ids) and set(row.brand_ids) <= set(reach))
+    return row.account_id == caller.account_id and is_within
 
 
 @cache
 def context_of(database: Database) -> AppContext:
-    """Creates the context of this process, with settings from the environment. Raises ConfigError if a setting is
-    missing or malformed.
-    """
+    """Creates the context of this process. Raises ConfigError if a setting is missing or malformed."""
     return AppContext(database, Settings.from_env())

@@ -38,30 +38,24 @@ _TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
 
 
 def check_declared(ending: str, mime_type: str) -> str:
-    """Returns the declared type under its registered name, or UNDECLARED. `ending` is the file name's extension in
-    lower case.
+    """Returns the declared type under its registered name, or UNDECLARED. `ending`: the file name's extension.
 
-    Raises UPLOAD_ERROR for types and extensions that are not accepted. An extension that is unknown, or belongs to
-    another accepted type, is ignored.
+    Raises UPLOAD_ERROR for types and extensions that are not accepted. Other extensions are ignored.
     """
     declared = mime_type.partition(";")[0].strip().lower()
     declared = UNDECLARED if declared in _VAGUE else _ALIASES.get(declared, declared)
     accepted = {**MIME_TYPES, **CONVERTED_TYPES}
     if declared != UNDECLARED and declared not in accepted:
-        raise ApiError(
-            UPLOAD_ERROR,
-            f"Files of the type {declared[:100]} are not accepted. {_TAKEN}",
-            allowed=sorted(accepted),
-        )
+        message = f"Files of the type {declared[:100]} are not accepted. {_TAKEN}"
+        raise ApiError(UPLOAD_ERROR, message, allowed=sorted(accepted))
     if ending in _REFUSED_ENDINGS:
         raise ApiError(UPLOAD_ERROR, f"Files named {ending} are not accepted. {_TAKEN}")
     return declared
 
 
 def ending_of(declared: str, ending: str) -> str:
-    """Returns the extension for the file's public address.
-
-    This is the extension of the file name if it fits the declared type, otherwise the usual extension of that type.
+    """Returns the extension for the public address: that of the file name if it fits the declared type, otherwise the
+    usual one of that type.
     """
     if declared == UNDECLARED:
         kept = [it for endings in MIME_TYPES.values() for it in endings]
@@ -78,9 +72,8 @@ def true_type(declared: str, head: bytes) -> str:
     """
     found = _detect(head)
     if found is None:
-        raise ApiError(
-            INVALID_FILE_CONTENT, f"The file is not a picture or video that can be posted. {_TAKEN}"
-        )
+        message = f"The file is not a picture or video that can be posted. {_TAKEN}"
+        raise ApiError(INVALID_FILE_CONTENT, message)
     if declared in (UNDECLARED, found):
         return found
     if {declared, found} == _MP4_OR_MOV:
@@ -89,10 +82,10 @@ def true_type(declared: str, head: bytes) -> str:
     # Phones convert HEIC to JPEG when they hand it over, and some keep its name.
     if declared in CONVERTED_TYPES and (found in CONVERTED_TYPES or found == "image/jpeg"):
         return found
-    raise ApiError(
-        INVALID_FILE_CONTENT,
-        f"The file was sent as {declared}, but it is not: it is {found}. Rename it, or send it as {found}.",
+    message = (
+        f"The file was sent as {declared}, but it is not: it is {found}. Rename it, or send it as {found}."
     )
+    raise ApiError(INVALID_FILE_CONTENT, message)
 
 
 def _detect(head: bytes) -> str | None:

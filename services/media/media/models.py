@@ -50,14 +50,12 @@ class Stored(Record):
         return self.object_of(self.slug)
 
     def object_of(self, slug: str) -> str:
-        """Returns the name of another object under the file's key, such as a rendition or thumbnail."""
+        """Returns the name of another object under the file's key: a rendition or thumbnail."""
         return f"{self.key}/{slug}"
 
 
 class Upload(Stored):
-    """Storage that is reserved while bytes arrive. The row ends when the upload becomes a file, or when its objects are
-    listed in `removals`.
-    """
+    """Storage that is reserved while bytes arrive. The row ends as a row of `media` or of `removals`."""
 
     #: The storage's id of a multipart upload.
     parts_id: str | None
@@ -69,14 +67,11 @@ class Upload(Stored):
     replaced_bytes: int | None
 
     def arrived(self, size_bytes: int | None, announced_bytes: int) -> bool:
-        """Whether the stored object is complete: it has the announced size, not above the reserved one, or the size of
-        the file that an earlier inspection put in its place.
-
-        `size_bytes`: the object's size, None if there is no object.
+        """Whether the stored object (None: there is none) is complete: it has the announced size, not above the
+        reserved one, or the size of the file that an earlier inspection put in its place.
         """
-        if size_bytes is None:
-            return False
-        return size_bytes == self.replaced_bytes or size_bytes == announced_bytes <= self.size_bytes
+        is_announced = size_bytes == announced_bytes <= self.size_bytes
+        return size_bytes is not None and (size_bytes == self.replaced_bytes or is_announced)
 
 
 class Media(Stored):
@@ -109,8 +104,7 @@ class Media(Stored):
 
 
 class Rendition(Record):
-    """A file made of media to fit what a platform takes (`contracts.renditions`). It does not count against the
-    quota."""
+    """A file made of media to fit what a platform takes (`contracts.renditions`), outside of the quota."""
 
     id: str
     media_id: str
@@ -130,7 +124,7 @@ class Rendition(Record):
     failure: str | None
     #: When a post last asked for it.
     asked_at: datetime
-    #: The share that is made, from 0 to 1, while a process makes a video's.
+    #: Written by the previous release only. To be dropped in the next.
     progress: float | None
     #: How often it was claimed.
     tries: int
@@ -139,10 +133,7 @@ class Rendition(Record):
 
 
 class Attachment(Record):
-    """A file attached to a post.
-
-    It is provisional until the event `post.media` tells that the stored post uses the file. Then it is confirmed.
-    """
+    """A file attached to a post: provisional until the event `post.media` confirms it."""
 
     media_id: str
     post_id: str

@@ -25,10 +25,7 @@ def is_key(value: str) -> bool:
 
 
 def shown_name(filename: str) -> str:
-    """Returns the file name as it is displayed.
-
-    It has no folders, no control or direction characters, and at most 255 characters.
-    """
+    """Returns the file name as it is displayed: without folders, control and direction characters, and not too long."""
     last = re.split(r"[/\\]", filename)[-1]
     kept = "".join(character for character in last if unicodedata.category(character)[0] != "C").strip()
     if len(kept) > _SHOWN_LENGTH:
@@ -43,10 +40,7 @@ def ending(filename: str) -> str:
 
 
 def slug(filename: str, extension: str) -> str:
-    """Returns the file name for the public address, with this extension.
-
-    It has ASCII characters only. A name in Latin letters stays readable.
-    """
+    """Returns the file name for the public address, in ASCII, with this extension. Latin letters stay readable."""
     shown = PurePosixPath(shown_name(filename))
     plain = unicodedata.normalize("NFKD", shown.stem).encode("ascii", "ignore").decode()
     stem = re.sub(r"[^A-Za-z0-9_]+", "-", plain).strip("-")[:_SLUG_STEM_LENGTH].strip("-")
@@ -54,7 +48,7 @@ def slug(filename: str, extension: str) -> str:
 
 
 def rendition_slug(of: str, extension: str) -> str:
-    """Returns a new name for a rendition of the file `of`. No other object under the file's key has this name."""
+    """Returns a new name for a rendition of the file `of`, which no other object under the file's key has."""
     return f"{PurePosixPath(of).stem}-{secrets.token_hex(4)}{extension}"
 
 

@@ -5,7 +5,7 @@ import msgspec
 from chassis.service import DatabaseProvider, call, on_event, repeat
 from contracts import media as contract
 from contracts.events import Event, PostMedia
-from media.cleanup import removals, sweeps
+from media import cleanup
 from media.config import Settings
 from media.context import AppContext, context_of
 from media.files import attachments, downloads, library, multipart_uploads, renditions, thumbnails, uploads
@@ -46,11 +46,11 @@ class MediaService:
         word = msgspec.convert(event.data, PostMedia)
         attachments.on_post_media(connection, event.account_id, word)
 
-    remove_objects = repeat(removals.remove_due, 5.0, woken_by=removals.REMOVALS_DUE)
-    end_expired_uploads = repeat(sweeps.end_expired_uploads, 5.0)
-    drop_unconfirmed = repeat(sweeps.drop_unconfirmed, 10.0)
-    remove_unused = repeat(sweeps.remove_unused, 10.0)
-    remove_orphans = repeat(sweeps.remove_orphans, 60.0)
+    remove_objects = repeat(cleanup.remove_due, 5.0, woken_by=cleanup.REMOVALS_DUE)
+    end_expired_uploads = repeat(cleanup.end_expired_uploads, 5.0)
+    drop_unconfirmed = repeat(cleanup.drop_unconfirmed, 10.0)
+    remove_unused = repeat(cleanup.remove_unused, 10.0)
+    remove_orphans = repeat(cleanup.remove_orphans, 60.0)
     make_thumbnails = repeat(thumbnails.make_due, 5.0, woken_by=thumbnails.THUMBNAILS_DUE)
     make_renditions = repeat(renditions.make_due, 5.0, woken_by=renditions.RENDITIONS_DUE)
     renew_renditions = repeat(renditions.renew_claims, 5.0, until_the_end=True)

@@ -30,6 +30,7 @@ from typing import Any
 import msgspec
 
 from chassis.sandbox.confinement import Confinement, Sandbox
+from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.record import Record
 
 #: An answer is a few figures, never an image. Our choice.
@@ -59,8 +60,13 @@ class OutOfLimits(WorkFailed):
     """Raised when the work exceeded its limits of time, memory or output, or crashed its process."""
 
 
-class NotStarted(Exception):
-    """Raised when no process could be started for the work. A retry may help."""
+class NotStarted(ApiError):
+    """Raised as SERVICE_UNAVAILABLE when no process could be started for the work. A retry may help."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(SERVICE_UNAVAILABLE, retry_after_seconds=2)
+        self.problem = problem
+        self.args += (problem,)
 
 
 class Limits(Record):

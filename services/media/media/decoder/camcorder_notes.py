@@ -19,9 +19,7 @@ _BLANK = 0xFF
 
 
 def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
-    """Overwrites the notes of a camcorder in the video `files[0]`, an open descriptor. Returns how many notes there
-    were.
-    """
+    """Overwrites the notes of a camcorder in the video `files[0]`, an open descriptor. Returns how many there were."""
     count = 0
     with mmap.mmap(files[0], 0) as data:
         at = data.find(_UUID + _NAME)
@@ -33,9 +31,8 @@ def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
 
 
 def _size(data: mmap.mmap, at: int) -> int:
-    """Returns the size in bytes of the message whose content begins at `at`.
-
-    A size above 254 is written as several bytes, of which all but the last are 255.
+    """Returns the size in bytes of the message whose content begins at `at`. A size above 254 is written as several
+    bytes, of which all but the last are 255.
     """
     size, before = data[at - 1], at - 2
     while before >= 0 and data[before] == 0xFF and size <= _MOST_BYTES:
@@ -45,10 +42,8 @@ def _size(data: mmap.mmap, at: int) -> int:
 
 
 def _blank(data: mmap.mmap, at: int, length: int) -> None:
-    """Overwrites `length` bytes of a message from the position `at` on.
-
-    Where two zeros and a three follow each other, they stay, and the three does not count: it is an emulation
-    prevention byte (H.264 7.4.1).
+    """Overwrites `length` bytes of a message from the position `at` on. A three after two zeros is an emulation
+    prevention byte (H.264 7.4.1): the three bytes stay, and it does not count.
     """
     while length > 0 and at < len(data):
         if data[at : at + 3] == b"\0\0\3":

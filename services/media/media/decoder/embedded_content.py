@@ -1,8 +1,5 @@
-"""Searches the parts of a file that will be stored for embedded web pages, programs and archives.
-
-Parts that are cut off need no search: they are never served to anybody. Formats that are recognized only by a file's
-first byte need none either, because here the first byte begins an image.
-"""
+"""Searches what will be stored of a file for embedded web pages, programs and archives. Formats that are recognized by
+a file's first byte alone need no search: here it begins an image."""
 
 import os
 import re
@@ -25,8 +22,8 @@ _REFUSED = "The picture contains a web page, a program or an archive. Export it 
 
 
 def check(stored: int, metadata: Iterable[Bytes]) -> None:
-    """Searches the beginning and end of the file `stored`, an open descriptor, and its metadata. Raises Refused if
-    they contain a web page, program or archive.
+    """Raises Refused if the beginning or end of the file `stored`, an open descriptor, or its metadata contain a web
+    page, program or archive.
     """
     head, end = os.pread(stored, _HEAD_BYTES, 0), os.fstat(stored).st_size
     tail = os.pread(stored, _TAIL_BYTES, max(0, end - _TAIL_BYTES))
@@ -35,10 +32,6 @@ def check(stored: int, metadata: Iterable[Bytes]) -> None:
 
 
 def _ends_as_archive(tail: bytes) -> bool:
-    at = tail.rfind(_ZIP_END)
-    while at >= 0:
-        comment = tail[at + 20 : at + _ZIP_END_BYTES]
-        if len(comment) == 2 and at + _ZIP_END_BYTES + int.from_bytes(comment, "little") == len(tail):
-            return True
-        at = tail.rfind(_ZIP_END, 0, at)
-    return False
+    # The record's last two bytes are the length of the comment.
+    ends = (found.start() + _ZIP_END_BYTES for found in re.finditer(_ZIP_END, tail))
+    return any(end + int.from_bytes(tail[end - 2 : end], "little") == len(tail) for end in ends)

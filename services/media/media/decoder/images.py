@@ -13,19 +13,12 @@ import pi_heif
 from PIL import AvifImagePlugin, Image
 
 from media.decoder import embedded_content
-from media.decoder.formats import (
-    INCOMPLETE,
-    MAX_PIXELS,
-    UNREADABLE,
-    ParsedImage,
-    Refused,
-    check_pixels,
-    exif,
-    gif,
-    jpeg,
-    png,
-    webp,
-)
+from media.decoder.formats import INCOMPLETE, MAX_PIXELS, UNREADABLE, ParsedImage, Refused, check_pixels
+from media.decoder.formats.exif import ORIENTATION
+from media.decoder.formats.gif import parse as parse_gif
+from media.decoder.formats.jpeg import parse as parse_jpeg
+from media.decoder.formats.png import parse as parse_png
+from media.decoder.formats.webp import parse as parse_webp
 
 Image.MAX_IMAGE_PIXELS = MAX_PIXELS
 Image.init()
@@ -38,27 +31,16 @@ pi_heif.register_heif_opener(thumbnails=False)
 _CONVERTED = {"image/heic": "HEIF", "image/avif": "AVIF"}
 _NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP", **_CONVERTED}
 _PARSERS: dict[str, Callable[[memoryview], ParsedImage]] = {
-    "image/jpeg": jpeg.parse,
-    "image/png": png.parse,
-    "image/gif": gif.parse,
-    "image/webp": webp.parse,
+    "image/jpeg": parse_jpeg,
+    "image/png": parse_png,
+    "image/gif": parse_gif,
+    "image/webp": parse_webp,
 }
-#: EXIF orientation -> the transposition that turns the image upright.
-_TO_UPRIGHT = {
-    orientation: Image.Transpose[name]
-    for orientation, name in enumerate(
-        [
-            "FLIP_LEFT_RIGHT",
-            "ROTATE_180",
-            "FLIP_TOP_BOTTOM",
-            "TRANSPOSE",
-            "ROTATE_270",
-            "TRANSVERSE",
-            "ROTATE_90",
-        ],
-        2,
-    )
-}
+_T = Image.Transpose
+_FLIPS = _T.FLIP_LEFT_RIGHT, _T.ROTATE_180, _T.FLIP_TOP_BOTTOM
+_TURNS = _T.TRANSPOSE, _T.ROTATE_270, _T.TRANSVERSE, _T.ROTATE_90
+#: EXIF orientation, from 2 on -> the transposition that turns the image upright.
+_TO_UPRIGHT = dict(enumerate(_FLIPS + _TURNS, 2))
 #: Of all JPEGs made here: above it files grow and nobody sees a difference. Our choice.
 BEST_QUALITY = 92
 _STRIP_ROWS = 256
@@ -73,8 +55,7 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
     to store), `width` and `height` as displayed, and `changed`: whether the second file was written. For an image that
     is not accepted returns only `refused`, the reason.
     """
-    uploaded, replacement = files
-    mime_type = argument["mime_type"]
+    (uploaded, replacement), mime_type = files, argument["mime_type"]
     try:
         if mime_type in _CONVERTED:
             width, height = _convert(uploaded, mime_type, replacement)
@@ -89,10 +70,8 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """Writes the image without its metadata into the file `replacement`. Writes nothing if there is nothing to remove.
-    Raises Refused for a damaged image.
-
-    Returns the orientation, and whether the replacement was written.
+    """Writes the image without its metadata into the file `replacement`, if it has any. Returns the orientation, and
+    whether the replacement was written. Raises Refused for a damaged image.
     """
     # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
@@ -108,9 +87,7 @@ def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool
 
 @contextmanager
 def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
-    """Yields the image in a file, opened by Pillow. Turns errors that the block raises into Refused, except
-    MemoryError.
-    """
+    """Yields the image in a file, opened by Pillow. Turns errors of the block into Refused, except MemoryError."""
     os.lseek(descriptor, 0, os.SEEK_SET)
     try:
         with (
@@ -126,9 +103,7 @@ def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
 
 
 def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
-    """Decodes every pixel of the first frame, as a viewer would. Returns the image's width and height. Raises Refused
-    if it cannot be decoded.
-    """
+    """Decodes every pixel of the first frame, as a viewer would. Returns width and height."""
     with opened(descriptor, mime_type) as image:
         size = image.size
         if size[0] * size[1] > _DECODED_WHOLE_PIXELS:
@@ -138,9 +113,7 @@ def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
 
 
 def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int]:
-    """Writes the image into `replacement` as a JPEG, upright, in its original size and with its colour profile.
-    Returns width and height. Raises Refused if it cannot be decoded.
-    """
+    """Writes the image into `replacement` as an upright JPEG with its colour profile. Returns width and height."""
     with opened(descriptor, mime_type) as image:
         if getattr(image, "is_animated", False) and mime_type == "image/avif":
             raise Refused("Animated AVIF files are not accepted. Export the animation as GIF, WebP or MP4.")
@@ -162,7 +135,7 @@ def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
     """
     width, height = image.size
     factor = max(max(image.size) // longest_side, 1) if longest_side else 1
-    turned = image.getexif().get(exif.ORIENTATION, 1)
+    turned = image.getexif().get(ORIENTATION, 1)
     image.load()
     if image.mode == "RGB" and factor == 1:
         flat = image
@@ -170,21 +143,15 @@ def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
         flat = Image.new("RGB", (-(-width // factor), -(-height // factor)))
         for top in range(0, height, _STRIP_ROWS * factor):
             strip = image.crop((0, top, width, min(top + _STRIP_ROWS * factor, height)))
-            flat.paste(_on_white(_as_rgb(strip)).reduce(factor), (0, top // factor))
+            flat.paste(_on_white(strip).reduce(factor), (0, top // factor))
     return flat.transpose(_TO_UPRIGHT[turned]) if turned in _TO_UPRIGHT else flat
 
 
-def _as_rgb(image: Image.Image) -> Image.Image:
-    """Returns the image as RGB or RGBA; the same object if it has that mode already."""
+def _on_white(image: Image.Image) -> Image.Image:
     if image.mode.startswith("I"):  # 16-bit grey
         image = image.point(lambda value: value / 256).convert("L")
-    mode = "RGBA" if image.has_transparency_data else "RGB"
-    return image if image.mode == mode else image.convert(mode)
-
-
-def _on_white(image: Image.Image) -> Image.Image:
-    if image.mode == "RGB":
-        return image
-    white = Image.new("RGB", image.size, "white")
+    if not image.has_transparency_data:
+        return image.convert("RGB")
+    image, white = image.convert("RGBA"), Image.new("RGB", image.size, "white")
     white.paste(image, mask=image.getchannel("A"))
     return white

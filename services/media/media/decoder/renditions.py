@@ -1,5 +1,4 @@
-"""Makes the rendition of an image for a platform, in a sandboxed process: a JPEG, scaled, upright, on white, of
-limited size."""
+"""Makes the rendition of an image, in a sandboxed process: a JPEG, scaled, upright, on white, of limited size."""
 
 import os
 from collections.abc import Sequence
@@ -22,19 +21,17 @@ _FINE_PIXELS = 60_000_000
 
 
 def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Writes the first frame of the image `files[0]` into `files[1]`, as a JPEG of at most `max_bytes`. Returns the
-    JPEG's width and height.
+    """Writes the first frame of the image `files[0]` into `files[1]`, as a JPEG of at most `max_bytes`. Returns its
+    width and height.
 
-    `argument` has the width and height that the JPEG must have when it is displayed. If they are None, the image's own
-    are used, reduced so that no side is longer than LONGEST_SIDE.
+    `width` and `height` of `argument` are as displayed. None: the image's own, reduced so that no side is longer than
+    LONGEST_SIDE.
     """
     with opened(files[0], argument["mime_type"]) as image:
         width, height = argument["width"], argument["height"]
         longest = max(width, height) if width and height else LONGEST_SIDE
         is_fine = image.width * image.height <= _FINE_PIXELS
-        image.draft(
-            None, (2 * longest, 2 * longest)
-        )  # JPEG: a half, a quarter or an eighth is decoded faster
+        image.draft(None, (2 * longest, 2 * longest))  # JPEG: a half, a quarter or an eighth is faster
         flat, profile = upright(image, 2 * longest if is_fine else longest), profile_of(image)
     if width and height:
         flat = _scaled(flat, (width, height))
@@ -52,10 +49,7 @@ def _scaled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 
 def _save(image: Image.Image, to: IO[bytes], max_bytes: int, profile: bytes | None) -> bool:
-    """Writes the image as a JPEG in the best quality that fits `max_bytes`.
-
-    Returns False if no quality fits. The file must not be used then.
-    """
+    """Writes the image as a JPEG in the best quality that fits `max_bytes`. Returns False if none fits."""
 
     def size_at(quality: int) -> int:
         to.seek(0)

@@ -12,11 +12,11 @@ from media.store.files import Files
 
 
 def attach(context: AppContext, caller: Caller, request: AttachMedia) -> AttachedMedia:
-    """Attaches files provisionally to a post that is about to be stored. Attached files cannot be deleted.
+    """Attaches files provisionally to a post that is about to be stored, and begins the renditions that the request's
+    platforms need.
 
-    Also begins the renditions that the request's platforms need. The post's earlier files stay attached until the
-    event arrives, since the caller may die before it stores the post. Raises NOT_FOUND, with the field media_ids, for
-    a file that the caller may not use.
+    The post's earlier files stay attached until the event arrives, since the caller may die before it stores the post.
+    Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use.
     """
     with context.database.transaction() as connection:
         files, attachments = Files(connection), Attachments(connection)
@@ -39,9 +39,7 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
 
 
 def detach(context: AppContext, request: DetachMedia) -> Nothing:
-    """Detaches a post's files at once, before the event about its change arrives. Events about earlier revisions that
-    arrive later change nothing.
-    """
+    """Detaches a post's files at once, before the event about its change arrives (`DetachMedia`)."""
     with context.database.transaction() as connection:
         attachments = Attachments(connection)
         if not request.revision:
@@ -55,20 +53,19 @@ def detach(context: AppContext, request: DetachMedia) -> Nothing:
 
 
 def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> None:
-    """Applies an event that tells which files a post uses now: attaches those, and detaches the post's other files. An
-    event about an older revision changes nothing.
+    """Attaches the files that a post uses now, and detaches its others. An event about an older revision changes
+    nothing.
     """
     files, attachments = Files(connection), Attachments(connection)
     if not attachments.record_revision(word.post_id, word.revision):
         return
     attachments.detach_earlier_tries(word.post_id)
     held = [row.id for row in files.many(word.media_ids, lock=True).values() if row.account_id == account_id]
-    if word.state == "pending":
-        attachments.release(word.post_id, word.revision, keep=held)
+    is_pending = word.state == "pending"
+    attachments.release(word.post_id, word.revision, keep=held if is_pending else ())
+    if is_pending:
         attachments.attach(account_id, word.post_id, held, confirmed=True, revision=word.revision)
+    if word.state in ("pending", "published"):
         files.mark(held, "attached_at")
-        return
-    attachments.release(word.post_id, word.revision)
     if word.state == "published":
-        files.mark(held, "attached_at")
         files.mark(held, "published_at")

@@ -20,26 +20,19 @@ JPEG_COPY = Need(mime_type=JPEG, max_bytes=PLATFORMS["IG"].files["photo"].size_b
 
 def get_files(context: AppContext, caller: Caller, request: GetFiles) -> MediaFiles:
     """Returns the URLs and properties of files, in the order of the request. If the request names a platform, these are
-    the renditions that it needs.
-
-    Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use, and the errors of
-    `renditions.ready` if the platform needs a rendition.
+    the renditions that it needs. Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use,
+    and the errors of `renditions.ready`.
     """
     with context.database.reading() as connection:
         found = Files(connection).many(request.media_ids)
     rows = [reachable(caller, found.get(media_id), "media_ids") for media_id in request.media_ids]
     give_up_at = renditions.give_up_at()
-    return MediaFiles(files=tuple(_file(context, row, _need(row, request), give_up_at) for row in rows))
+    return MediaFiles(files=tuple(_file(context, row, request, give_up_at) for row in rows))
 
 
-def _need(row: MediaRow, request: GetFiles) -> Need | None:
-    if request.platform is not None:
-        return need_of(request.platform, row.facts)
+def _file(context: AppContext, row: MediaRow, request: GetFiles, give_up_at: float) -> MediaFile:
     is_copied = request.jpeg and row.kind == "photo" and row.mime_type != JPEG
-    return JPEG_COPY if is_copied else None
-
-
-def _file(context: AppContext, row: MediaRow, need: Need | None, give_up_at: float) -> MediaFile:
+    need = need_of(request.platform, row.facts) if request.platform else JPEG_COPY if is_copied else None
     made = renditions.ready(context, row, need, give_up_at) if need is not None else None
     name, facts = row.object_of(made.slug if made else row.slug), _facts(row, made)
     return MediaFile.made_from(
@@ -67,28 +60,23 @@ def _facts(row: MediaRow, made: Rendition | None) -> FileFacts:
 
 
 def locate(context: AppContext, request: LocateFile) -> LocatedFile:
-    """Returns where the file behind a public address is stored, for anybody who has the address.
-
-    If the request names a platform, returns the rendition that this platform needs. Raises NOT_FOUND if there is no
-    such file. If the platform needs a rendition, raises the errors of `renditions.ready`.
+    """Returns where the file behind a public address is stored, for anybody who has the address; if the request names a
+    platform, the rendition that it needs. Raises NOT_FOUND if there is no such file, and the errors of
+    `renditions.ready`.
     """
-    made, slug = None, request.filename
+    slug, need = request.filename, None
     with context.database.reading() as connection:
         row = Files(connection).by_key(request.key) if names.is_key(request.key) else None
         if row is None:
             raise ApiError(NOT_FOUND)
-        if slug != row.slug:
-            made = Renditions(connection).made(row.id, slug)
-    need = need_of(request.platform, row.facts) if request.platform and slug == row.slug else None
-    if need is not None:
+        made = Renditions(connection).made(row.id, slug) if slug != row.slug else None
+    if slug == row.slug and request.platform and (need := need_of(request.platform, row.facts)):
         made = renditions.ready(context, row, need, renditions.give_up_at())
         slug = made.slug
     facts = _facts(row, made)
     if made is None and slug != row.slug:
-        jpegs = {
-            thumbnail_of(row.slug): row.thumbnail_size_bytes,
-            names.jpeg_slug(row.slug): row.jpeg_size_bytes,
-        }
+        jpegs = {thumbnail_of(row.slug): row.thumbnail_size_bytes}
+        jpegs[names.jpeg_slug(row.slug)] = row.jpeg_size_bytes
         if not jpegs.get(slug):
             raise ApiError(NOT_FOUND)
         facts = replace(facts, mime_type=JPEG, size_bytes=jpegs[slug])

@@ -5,24 +5,24 @@ from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import MEDIA_IN_USE, ApiError
 from contracts.plans import PLANS
-from media.cleanup.removals import REMOVALS_DUE
+from media.cleanup import REMOVALS_DUE
 from media.context import AppContext, reachable, reaches
-from media.models import MediaRow
 from media.store.attachments import Attachments
 from media.store.files import Files, narrowing
 from media.store.removals import Removals
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> api.MediaList:
-    """Returns one page of the list of files, newest first, or the files whose ids are in the request.
+    """Returns one page of the list of files, newest first, or the files whose ids are in the request, in their order.
 
-    The answer has the account's storage quota too. A page of a filtered list reads a limited number of files. It may
-    therefore be empty and still have a cursor.
+    A page of a filtered list reads a limited number of files, so it may be empty and still have a cursor.
     """
     with context.database.reading() as connection:
         files = Files(connection)
         if request.media_ids is not None:
-            shown, end = _chosen(files, caller, request.media_ids), None
+            asked = dict.fromkeys(request.media_ids.split(","))
+            rows, end = files.many(asked), None
+            shown = [rows[it] for it in asked if it in rows and reaches(caller, rows[it])]
         else:
             shown, end = files.newest(
                 caller.account_id,
@@ -35,14 +35,6 @@ def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> ap
     cursor = encode_position(*end) if end is not None else None
     media = tuple(map(context.view, shown))
     return api.MediaList(media=media, tier=caller.tier, quota=quota, next_cursor=cursor)
-
-
-def _chosen(files: Files, caller: Caller, media_ids: str) -> list[MediaRow]:
-    """Returns the files with these comma-separated ids, in the order of the ids, without those that the caller may not
-    see."""
-    asked = tuple(dict.fromkeys(media_ids.split(",")))
-    rows = files.many(asked)
-    return [rows[it] for it in asked if it in rows and reaches(caller, rows[it])]
 
 
 def show(context: AppContext, caller: Caller, request: api.MediaId) -> api.Media:

@@ -1,5 +1,4 @@
-"""Multipart uploads: clients put the parts of a large file into the storage themselves, at URLs that fix each part's
-size."""
+"""Multipart uploads: clients put the parts of a large file into the storage, at URLs that fix each part's size."""
 
 from datetime import timedelta
 from functools import partial
@@ -21,31 +20,20 @@ RESERVED = timedelta(hours=24)
 
 def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadParts:
     """Begins a multipart upload: reserves storage and returns a URL for each part. A repeated operation gets the same
-    upload.
-
-    Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE,
-    QUOTA_EXCEEDED if the account's storage has too little room, and SERVICE_UNAVAILABLE if the storage does not answer.
+    upload. Raises the errors of `uploads.reserve`, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     upload = uploads.reserve(context, caller, request, RESERVED, part_size_bytes=PART_BYTES)
-    parts_id = upload.parts_id or _parts_id(context, upload)
-    return UploadParts(
-        upload_id=upload.id,
-        part_size_bytes=PART_BYTES,
-        parts=tuple(
-            Part(
-                number=number,
-                url=context.bucket.part_url(upload.object_name, parts_id, number, size_bytes, RESERVED),
-            )
-            for number, size_bytes in enumerate(_sizes(upload), 1)
-        ),
-        expires_at=upload.expires_at,
+    name, parts_id = upload.object_name, upload.parts_id or _parts_id(context, upload)
+    parts = tuple(
+        Part(number=number, url=context.bucket.part_url(name, parts_id, number, size_bytes, RESERVED))
+        for number, size_bytes in enumerate(_sizes(upload), 1)
     )
+    expires_at = upload.expires_at
+    return UploadParts(upload_id=upload.id, part_size_bytes=PART_BYTES, parts=parts, expires_at=expires_at)
 
 
 def _parts_id(context: AppContext, upload: Upload) -> str:
-    """Begins the multipart upload in the storage and saves the id that the storage gave it. Raises SERVICE_UNAVAILABLE
-    if the storage does not answer.
-    """
+    """Begins the multipart upload in the storage and saves the id that the storage gave it."""
     try:
         parts_id = context.bucket.begin_parts(upload.object_name, upload.mime_type)
     except ApiError:
@@ -60,17 +48,14 @@ def _parts_id(context: AppContext, upload: Upload) -> str:
 
 
 def complete(context: AppContext, caller: Caller, request: CompleteParts) -> UploadedMedia:
-    """Assembles the uploaded parts and inspects the file. A repeated call returns the same file.
-
-    Raises NOT_FOUND for an unknown upload, UPLOAD_ERROR if parts are missing (they may still be uploaded),
-    INVALID_FILE_CONTENT for a file that is not accepted, and SERVICE_UNAVAILABLE if the storage does not answer.
+    """Assembles the uploaded parts and inspects the file. A repeated call returns the same file. Raises the errors of
+    `uploads.commit`; missing parts may still be uploaded after UPLOAD_ERROR.
     """
     return uploads.finish(context, caller, request.id, partial(_assemble_parts, context, request))
 
 
 def _assemble_parts(context: AppContext, request: CompleteParts, upload: Upload) -> int:
-    """Checks that all parts are there, then has the storage assemble them. Returns the file's size in bytes. Raises
-    UPLOAD_ERROR if a part is missing, and NOT_FOUND if the storage has dropped the upload.
+    """Checks that all parts are there, then has the storage assemble them. Returns the file's size in bytes.
 
     Without the check, some storages would drop the whole upload for one wrong ETag.
     """
@@ -96,7 +81,7 @@ def _assemble_parts(context: AppContext, request: CompleteParts, upload: Upload)
 
 
 def _sizes(upload: Upload) -> list[int]:
-    """Returns the size of each part in bytes, in the order of the parts."""
+    """Returns the size of each part in bytes."""
     size = upload.part_size_bytes or PART_BYTES
     whole, rest = divmod(upload.size_bytes, size)
     return [size] * whole + ([rest] if rest else [])

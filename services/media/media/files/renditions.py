@@ -1,24 +1,20 @@
 """Renditions: files made of uploads so that platforms take them (`contracts.renditions`).
 
-When a file is attached to a post, its renditions are begun, and then made in the background. A picture that is needed
-earlier is made at once. Each rendition is a row with a lease: if its process dies, another process makes it, and stores
-the same bytes under the same name.
+They are begun when a file is attached to a post, and made in the background. A picture that is needed earlier is made
+at once. Each is a row with a lease: if its process dies, another one makes it and stores it under the same name.
 """
 
 import time
 from collections.abc import Collection
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from functools import partial
 
 import structlog
 
 from chassis.runtime.loops import Waker
-from chassis.sandbox.pool import NotStarted, WorkFailed
-from contracts.errors import INVALID_FILE_CONTENT, MEDIA_PROCESSING, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
-from contracts.media import MIME_TYPES
+from contracts.errors import INVALID_FILE_CONTENT, MEDIA_PROCESSING, NOT_FOUND, ApiError
 from contracts.renditions import Need, need_of
-from media import names
 from media.context import AppContext
 from media.decoder.formats import Refused
 from media.inspection import rendition_making
@@ -47,35 +43,33 @@ _RETRY_SECONDS = {"photo": 2, "video": 5}
 #: Longer than a client waits before it repeats a publish, and than a platform fetches a file. Our choice.
 _KEPT_UNUSED = timedelta(hours=24)
 _BATCH = 100
-_FAILED = "The file cannot be made to fit the platform. Export it as JPEG or MP4, and upload that."
 
 
 def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collection[str]) -> None:
     """Stores which renditions these platforms need of the files, so that they are made in the background."""
     for row in rows:
         for need in {need for it in platforms if (need := need_of(it, row.facts)) is not None}:
-            _ask(connection, row, need, again=True)
+            Renditions(connection).ask(row, need, again=True)
 
 
 def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> Rendition:
-    """Returns the finished rendition of a file for a need. If the file is an image, makes the rendition now, or waits
-    for the process that is making it.
+    """Returns the finished rendition of a file for a need. That of an image is made now, unless another process makes
+    it; then waits until `give_up_at` (by `time.monotonic`).
 
-    Raises MEDIA_PROCESSING for the unfinished rendition of a video, or if that of an image is unfinished at
-    `give_up_at` (by `time.monotonic`). Raises INVALID_FILE_CONTENT if the rendition cannot be made, NOT_FOUND if the
-    file was deleted meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
+    Raises MEDIA_PROCESSING if it is not finished, INVALID_FILE_CONTENT if it cannot be made, NOT_FOUND if the file was
+    deleted meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     rendition: Rendition | None = None
     with context.database.transaction() as connection:
         if Files(connection).many([row.id], lock=True):
-            rendition = _ask(connection, row, need, again=False)
+            rendition = Renditions(connection).ask(row, need)
     while rendition is not None and rendition.state == "pending":
         claimed = None
         if row.kind == "photo":
             with context.database.transaction() as connection:
                 claimed = Renditions(connection).claim(rendition.id, LEASE)
         if claimed is not None:
-            _make_in_call(context, row, claimed)
+            _make(context, row, claimed, context.inspection_slot(row.account_id))
         elif row.kind == "photo" and time.monotonic() <= give_up_at:
             time.sleep(_LOOK_SECONDS)
         else:
@@ -97,25 +91,21 @@ def give_up_at() -> float:
 
 def make_due(context: AppContext) -> int:
     """Makes pending renditions in the background: starts as many tasks as the pool has room for. Returns how many."""
-    return sum(
-        context.rendition_pool.fill(kind, partial(_claim_due, context, kind)) for kind in ("photo", "video")
-    )
+    fill = context.rendition_pool.fill
+    return sum(fill(kind, partial(_claim_due, context, kind)) for kind in ("photo", "video"))
 
 
 def renew_claims(context: AppContext) -> int:
-    """Renews the claims on the renditions that this process makes, and stores how far each has come. Returns 0, so that
-    the loop waits for its interval.
-    """
-    with context.database.transaction() as connection:
-        for rendition_id, progress in context.held_renditions.copy().items():
-            Renditions(connection).renew(rendition_id, progress, LEASE)
+    """Renews the claims on the renditions that this process makes."""
+    if held := context.held_renditions.copy():
+        with context.database.transaction() as connection:
+            Renditions(connection).renew(held, LEASE)
     return 0
 
 
 def forget_unneeded(context: AppContext) -> int:
-    """Deletes renditions that nobody has asked for lately and whose file is attached to no post.
-
-    Marks them first and deletes their objects before their rows. Returns how many renditions were marked or deleted.
+    """Deletes renditions that nobody has asked for lately and whose file is attached to no post: marks them first, and
+    deletes their objects before their rows. Returns how many were marked or deleted.
     """
     with context.database.transaction() as connection:
         marked = Renditions(connection).mark_unneeded(_KEPT_UNUSED, _BATCH)
@@ -126,11 +116,6 @@ def forget_unneeded(context: AppContext) -> int:
     with context.database.transaction() as connection:
         Renditions(connection).remove([rendition_id for rendition_id, _ in unneeded])
     return marked + len(unneeded)
-
-
-def _ask(connection: Connection, row: MediaRow, need: Need, *, again: bool) -> Rendition:
-    slug = names.rendition_slug(row.slug, MIME_TYPES[need.mime_type][0])
-    return Renditions(connection).ask(row, need, slug, again=again)
 
 
 def _claim_due(context: AppContext, kind: str, places: int) -> list[partial[None]]:
@@ -146,62 +131,38 @@ def _claim_due(context: AppContext, kind: str, places: int) -> list[partial[None
 
 def _make_in_background(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
     try:
-        _make(context, row, rendition)
+        _make(context, row, rendition, nullcontext())
     except ApiError as error:
         log.warning("rendition_put_off", rendition_id=rendition.id, reason=error.message)
     RENDITIONS_DUE.wake()
 
 
-def _make_in_call(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(context.inspection_slot(row.account_id))
-        except ApiError:
-            _put_off(context, rendition, counts=False)
-            raise
-        _make(context, row, rendition)
-
-
-def _make(context: AppContext, row: MediaRow, rendition: Rendition) -> None:
-    """Makes a claimed rendition and stores it beside the original file. If it cannot be made, records the reason.
-
-    Raises SERVICE_UNAVAILABLE if the storage does not answer or the machine is busy; the rendition is then due again
-    soon.
+def _make(
+    context: AppContext, row: MediaRow, rendition: Rendition, slot: AbstractContextManager[None]
+) -> None:
+    """Makes a claimed rendition within `slot`, or records why it cannot be made. Raises SERVICE_UNAVAILABLE if the
+    storage does not answer or the machine is busy; the rendition is then due again soon.
     """
-    if rendition.tries > _MAX_TRIES:
-        log.error("rendition_given_up", rendition_id=rendition.id, media_id=row.id)
-        _fail(context, rendition, _FAILED)
-        return
     began = time.monotonic()
-    context.held_renditions[rendition.id] = 0.0
+    context.held_renditions.add(rendition.id)
     try:
+        if rendition.tries > _MAX_TRIES:
+            log.error("rendition_given_up", rendition_id=rendition.id, media_id=row.id)
+            raise Refused(rendition_making.UNMADE)
         object_name = row.object_of(rendition.slug)
-        progress = partial(context.held_renditions.__setitem__, rendition.id)
-        facts = rendition_making.make(context, row, rendition.need, object_name, progress)
+        with slot:
+            facts = rendition_making.make(context, row, rendition.need, object_name)
         with context.database.transaction() as connection:
             is_there = Renditions(connection).record(rendition.id, **facts)
         if not is_there:  # deleted meanwhile
             context.bucket.remove(object_name)
         log.info("rendition_made", media_id=row.id, need=rendition.need.key, seconds=time.monotonic() - began)
     except Refused as refusal:
-        _fail(context, rendition, str(refusal))
-    except WorkFailed as error:
-        log.warning("rendition_failed", rendition_id=rendition.id, media_id=row.id, problem=str(error))
-        _fail(context, rendition, _FAILED)
-    except (NotStarted, OSError, ApiError) as error:
-        _put_off(context, rendition, counts=isinstance(error, FfmpegEnded))
-        if isinstance(error, ApiError):
-            raise
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
+        with context.database.transaction() as connection:
+            Renditions(connection).fail(rendition.id, str(refusal))
+    except ApiError as error:
+        with context.database.transaction() as connection:
+            Renditions(connection).put_off(rendition.id, _PAUSE, counts=isinstance(error, FfmpegEnded))
+        raise
     finally:
-        context.held_renditions.pop(rendition.id, None)
-
-
-def _put_off(context: AppContext, rendition: Rendition, *, counts: bool) -> None:
-    with context.database.transaction() as connection:
-        Renditions(connection).put_off(rendition.id, _PAUSE, counts=counts)
-
-
-def _fail(context: AppContext, rendition: Rendition, failure: str) -> None:
-    with context.database.transaction() as connection:
-        Renditions(connection).fail(rendition.id, failure)
+        context.held_renditions.discard(rendition.id)

@@ -6,7 +6,6 @@ from datetime import timedelta
 import structlog
 
 from chassis.runtime.loops import Waker
-from chassis.sandbox.pool import NotStarted, WorkFailed
 from contracts.errors import ApiError
 from contracts.media import thumbnail_of
 from contracts.platforms import JPEG
@@ -53,16 +52,15 @@ def _make(context: AppContext, row: MediaRow) -> None:
     name = row.object_of(thumbnail_of(row.slug))
     try:
         size_bytes = rendition_making.make(context, row, _need(row), name)["size_bytes"]
-    except FfmpegEnded:
-        with context.database.transaction() as connection:
-            Files(connection).put_off_thumbnail(row.id, _PAUSE_AFTER_END)
-        return
-    except (NotStarted, OSError, ApiError) as error:
-        log.warning("thumbnail_put_off", media_id=row.id, reason=str(error))
-        return
-    except (WorkFailed, Refused) as error:
-        log.warning("thumbnail_failed", media_id=row.id, reason=str(error))
+    except Refused as refusal:
+        log.warning("thumbnail_failed", media_id=row.id, reason=str(refusal))
         size_bytes = 0
+    except ApiError as error:
+        log.warning("thumbnail_put_off", media_id=row.id, reason=str(error))
+        if isinstance(error, FfmpegEnded):
+            with context.database.transaction() as connection:
+                Files(connection).put_off_thumbnail(row.id, _PAUSE_AFTER_END)
+        return
     with context.database.transaction() as connection:
         is_there = Files(connection).set_thumbnail(row.id, size_bytes)
     if not is_there and size_bytes:  # deleted meanwhile

@@ -1,8 +1,5 @@
 """Uploads: storage is reserved, the bytes arrive at a presigned URL and are inspected, then the upload becomes a file
-or is removed.
-
-A reservation ends when the upload becomes a file, is refused, or expires (sweeps.py).
-"""
+or is removed. Uploads that expire are removed too (cleanup.py)."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -11,19 +8,13 @@ import structlog
 
 from chassis.ids import new_id
 from contracts.caller import Caller
-from contracts.errors import (
-    FILE_TOO_LARGE,
-    INVALID_FILE_CONTENT,
-    NOT_FOUND,
-    SERVICE_UNAVAILABLE,
-    ApiError,
-)
+from contracts.errors import FILE_TOO_LARGE, INVALID_FILE_CONTENT, NOT_FOUND, SERVICE_UNAVAILABLE, ApiError
 from contracts.media import BeginParts, BeginUpload, CommitUpload, UploadedMedia, UploadId, UploadTicket
 from contracts.plans import PLANS
 from contracts.record import Nothing
 from contracts.renditions import FileFacts
 from media import file_types, names
-from media.cleanup.removals import remove_now
+from media.cleanup import remove_now
 from media.context import AppContext, reaches
 from media.files.thumbnails import THUMBNAILS_DUE
 from media.inspection.uploaded_files import inspect
@@ -45,11 +36,7 @@ _GONE = "The upload does not exist or has expired. Start a new one."
 
 
 def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTicket:
-    """Reserves storage for an upload and returns where to put the bytes.
-
-    Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and
-    QUOTA_EXCEEDED if the account's storage has too little room.
-    """
+    """Reserves storage for an upload and returns where to put the bytes. Raises the errors of `reserve`."""
     upload = reserve(context, caller, request, RESERVED)
     return UploadTicket(
         upload_id=upload.id,
@@ -67,15 +54,14 @@ def reserve(
     *,
     part_size_bytes: int | None = None,
 ) -> Upload:
-    """Reserves storage for an upload and returns the upload's row.
-
-    Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and
-    QUOTA_EXCEEDED if the account's storage has too little room. The quota is exact for simultaneous calls, which take
-    turns per account.
+    """Reserves storage for an upload and returns its row. Calls of one account take turns, so that the quota is exact.
 
     A repeated operation gets the multipart upload that it began, since the client may have uploaded parts by now. When
     an AI job uploads its file again, the earlier reservation ends: the worker that made it is dead or has lost its
     claim.
+
+    Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and
+    QUOTA_EXCEEDED if the account's storage has too little room.
     """
     plan = PLANS[caller.tier]
     ending = names.ending(request.filename)
@@ -104,8 +90,7 @@ def reserve(
         uploads = Uploads(connection)
         uploads.lock_account(caller.account_id)
         if operation_id is not None:
-            begun = uploads.begun_parts(caller.account_id, operation_id)
-            if begun is not None:
+            if begun := uploads.begun_parts(caller.account_id, operation_id):
                 return begun
             Removals(connection).add(uploads.take_of_operation(caller.account_id, operation_id))
         context.check_room(connection, caller, request.size_bytes)
@@ -124,32 +109,22 @@ def commit(context: AppContext, caller: Caller, request: CommitUpload) -> Upload
 def finish(
     context: AppContext, caller: Caller, upload_id: str, arrive: Callable[[Upload], int]
 ) -> UploadedMedia:
-    """Claims an upload, inspects its file, then keeps or removes the file. Returns the file; the same one for a
-    repeated call.
-
-    `arrive` is called with the claimed upload, and returns the announced size in bytes. If `arrive` raises an error,
-    `finish` raises it too, and the upload is released unchanged. Raises the errors of `commit`.
+    """Does the work of `commit`. `arrive` is called with the claimed upload and returns the announced size in bytes; if
+    it raises an error, the upload is released unchanged.
     """
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
-        upload = uploads.get(upload_id)
-        kept = Files(connection).by_upload(upload_id) if upload is None else None
-        found = upload or kept
+        found = uploads.get(upload_id) or Files(connection).by_upload(upload_id)
         if found is None or not reaches(caller, found):
             raise ApiError(NOT_FOUND, _GONE)
-        claimed = None if kept else uploads.claim(upload_id, _INSPECTION_LEASE)
-    if kept is None:
+        claimed = uploads.claim(upload_id, _INSPECTION_LEASE)
         if claimed is None:
-            raise _being_checked()
+            kept = _kept_by_other(connection, upload_id)
+    if claimed is not None:
         kept = _inspect_and_keep(context, caller, claimed, arrive)
     with context.database.reading() as connection:
         quota = context.storage(connection, caller)
     return UploadedMedia.made_from(context.view(kept), tier=caller.tier, quota=quota)
-
-
-def _being_checked() -> ApiError:
-    message = "The upload is being checked. Try again in a moment."
-    return ApiError(SERVICE_UNAVAILABLE, message, retry_after_seconds=1)
 
 
 def _inspect_and_keep(
@@ -162,12 +137,15 @@ def _inspect_and_keep(
         kept = _keep(context, caller, upload, inspect(context, upload, announced_bytes))
     except Exception as error:
         # Otherwise it is not the file's fault, or unknown whose.
-        is_refused = has_arrived and isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE
-        if not (remove(context, upload, Uploads.end_claimed) if is_refused else _release(context, upload)):
-            with context.database.reading() as connection:
-                return _kept_by_other(connection, upload)
-        if isinstance(error, ApiError) and is_refused:
+        if has_arrived and isinstance(error, ApiError) and error.row is not SERVICE_UNAVAILABLE:
             log.info("upload_refused", upload_id=upload.id, code=error.code, mime_type=upload.mime_type)
+            is_ended = remove(context, upload, Uploads.end_claimed)
+        else:
+            with context.database.transaction() as connection:
+                is_ended = Uploads(connection).release(upload)
+        if not is_ended:
+            with context.database.reading() as connection:
+                return _kept_by_other(connection, upload.id)
         raise
     THUMBNAILS_DUE.wake()
     return kept
@@ -187,7 +165,7 @@ def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts)
             uploads.lock_account(upload.account_id)
             context.check_room(connection, caller, grown_bytes)
         if not uploads.end_claimed(upload):
-            return _kept_by_other(connection, upload)
+            return _kept_by_other(connection, upload.id)
         if files.add(new_id("med"), upload, facts):
             kept = files.by_upload(upload.id)
         else:
@@ -223,20 +201,16 @@ def remove(
     return True
 
 
-def _release(context: AppContext, upload: Upload) -> bool:
-    with context.database.transaction() as connection:
-        return Uploads(connection).release(upload)
-
-
-def _kept_by_other(connection: Connection, upload: Upload) -> MediaRow:
-    """Returns the file that another call made of the upload after this call's claim on the upload had lapsed.
+def _kept_by_other(connection: Connection, upload_id: str) -> MediaRow:
+    """Returns the file that another call made of the upload: an earlier one, or one that took over a lapsed claim.
 
     Raises SERVICE_UNAVAILABLE while the other call is at work, NOT_FOUND if the upload ended without becoming a file.
     """
     # In this order: the other call may turn the upload into media between the two statements.
-    if Uploads(connection).get(upload.id) is not None:
-        raise _being_checked()
-    kept = Files(connection).by_upload(upload.id)
+    if Uploads(connection).get(upload_id) is not None:
+        message = "The upload is being checked. Try again in a moment."
+        raise ApiError(SERVICE_UNAVAILABLE, message, retry_after_seconds=1)
+    kept = Files(connection).by_upload(upload_id)
     if kept is None:
         raise ApiError(NOT_FOUND, _GONE)
     return kept

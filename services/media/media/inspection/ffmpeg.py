@@ -1,9 +1,7 @@
 """Runs ffmpeg in the sandbox: describes videos, and copies their video and audio tracks into new files.
 
-Only such a copy is stored, without locations, titles, dates, chapters, covers, subtitles and data tracks. Packets are
-copied as they are, not encoded anew, so metadata inside them stays (README.md, "What stays in a video"). ffmpeg gets
-the files as open descriptors. `fd` is its only protocol and the demuxer is fixed. So ffmpeg opens no address and no
-other file that a video names.
+Only such a copy is stored (README.md, "What stays in a video"). ffmpeg gets the files as open descriptors. `fd` is its
+only protocol and the demuxer is fixed, so that it opens no address and no other file that a video names.
 """
 
 import os
@@ -11,7 +9,7 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -58,9 +56,7 @@ _KEPT_OUTPUT_BYTES = 64 * 1024
 
 
 class FfmpegEnded(ApiError):
-    """Raised when ffmpeg was ended by its time limit or by the system: either the machine is busy, or the video is too
-    demanding.
-    """
+    """Raised when ffmpeg was ended by its time limit or by the system: a busy machine, or too demanding a video."""
 
 
 class FilmFiles(NamedTuple):
@@ -77,38 +73,27 @@ def copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: in
     """Copies all video and audio tracks from the source to the target, with the index at the file's beginning. Returns
     the copy's properties.
 
-    ffmpeg makes the copy and reads its properties in one turn of the sandbox, so that a finished copy cannot fail
-    because the sandbox is full. Raises Refused for a video that cannot be read, and SERVICE_UNAVAILABLE when ffmpeg did
-    not run to its end.
+    One turn of the sandbox serves both, so that a finished copy cannot fail because the sandbox is full. Raises Refused
+    for a video that cannot be read, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
     """
-    try:
-        with context.sandbox_pool.turn():
-            _copy(context, mime_type, files, source_bytes)
-            return describe(context, mime_type, files.read_back)
-    except NotStarted as error:
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
-
-
-def _copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: int) -> None:
     muxer = MUXERS[mime_type]
     limits = replace(LIMITS, file_bytes=source_bytes + source_bytes // 4 + _ROOM_BYTES)
-    for sound in ("", _SOUND[muxer]):
-        made = f"{_COPY.format(sound=sound)} -f {muxer}"
-        status, output = run(context, mime_type, files, limits, made, options="-v warning")
-        if _ENDS_EARLY.search(output):
-            raise Refused(INCOMPLETE)
-        if not status:
-            return
-        log.info("video_not_copied", status=status, mime_type=mime_type, problem=output[-500:])
-        if not _DOES_NOT_FIT.search(output):
-            raise Refused(film.UNREADABLE)
+    with context.sandbox_pool.turn():
+        for sound in ("", _SOUND[muxer]):
+            made = f"{_COPY.format(sound=sound)} -f {muxer}"
+            status, output = run(context, mime_type, files, limits, made, options="-v warning")
+            if _ENDS_EARLY.search(output):
+                raise Refused(INCOMPLETE)
+            if not status:
+                return describe(context, mime_type, files.read_back)
+            log.info("video_not_copied", status=status, mime_type=mime_type, problem=output[-500:])
+            if not _DOES_NOT_FIT.search(output):
+                raise Refused(film.UNREADABLE)
     raise Refused(_OTHER_CODEC.format(mime_type.partition("/")[2].upper()))
 
 
 def describe(context: AppContext, mime_type: str, source: int) -> Film:
-    """Returns the properties of a video. Raises Refused for one that cannot be read, and SERVICE_UNAVAILABLE when
-    ffmpeg did not run to its end.
-    """
+    """Returns the properties of a video. Raises the errors of `copy`."""
     return film.described(run(context, mime_type, FilmFiles(source, source, source), LIMITS)[1])
 
 
@@ -120,15 +105,12 @@ def run(
     made: str = "",
     *,
     options: str = "",
-    hear: Callable[[bytes], None] = lambda _: None,
 ) -> tuple[int, str]:
-    """Runs ffmpeg on the source. If `made` has arguments for a new file, ffmpeg writes it into the target.
+    """Runs ffmpeg on the source. If `made` has arguments for a new file, ffmpeg writes it into the target. Returns
+    ffmpeg's exit status and the last part of its messages.
 
-    Returns ffmpeg's exit status and the last part of its messages. `options` are the arguments before the source.
-    `hear` gets the messages as they come. Raises SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
-
-    Does not limit how many such processes run at once: call it within `sandbox_pool.turn()`, or limit them in another
-    way.
+    `options` are the arguments before the source. Raises SERVICE_UNAVAILABLE when ffmpeg did not run to its end. The
+    caller limits how many run at once, by `sandbox_pool.turn()` for instance.
     """
     if made:
         os.ftruncate(files.target, 0)
@@ -139,7 +121,7 @@ def run(
     options += f" -protocol_whitelist fd -f {_DEMUXERS[mime_type]} -fd 3 -i fd: {made}"
     command = (context.settings.ffmpeg, "-hide_banner", "-nostdin", *options.split())
     try:
-        with _heard(hear) as (messages, kept):
+        with _heard() as (messages, kept):
             ends = (files.read_back, files.target, messages, files.source)
             status = context.sandbox_pool.run_program(command, ends, limits, has_turn=True)
     except (NotStarted, WorkFailed) as error:
@@ -154,16 +136,14 @@ def run(
 
 
 @contextmanager
-def _heard(hear: Callable[[bytes], None]) -> Iterator[tuple[int, bytearray]]:
-    """Yields a descriptor to which ffmpeg writes its messages, and a buffer. After the block the buffer has the last
-    part of the messages."""
+def _heard() -> Iterator[tuple[int, bytearray]]:
+    """Yields a descriptor to which ffmpeg writes its messages, and a buffer that has their end after the block."""
     ours, theirs = socket.socketpair()
     kept = bytearray()
 
     def collect() -> None:
         with ours:
             while piece := ours.recv(_KEPT_OUTPUT_BYTES):
-                hear(piece)
                 kept.extend(piece)
                 del kept[:-_KEPT_OUTPUT_BYTES]
 

@@ -39,7 +39,7 @@ THREADS = max(1, (os.cpu_count() or 1) - 1)
 
 
 def copies(need: Need, film: Film) -> bool:
-    """Whether the video track may be copied into the rendition as it is. Otherwise it must be encoded anew."""
+    """Whether the video track may be copied into the rendition, and need not be encoded anew."""
     return (
         not (need.width or need.frame_rate)
         and film.video_codec in (need.video_codecs or ("h264",))
@@ -70,10 +70,8 @@ def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
 
 
 def bits_a_second(need: Need, film: Film) -> int:
-    """Returns the bit rate for the video track, in bits per second.
-
-    It is the highest with which the file fits the need's bytes, but no higher than the quality of the source makes
-    useful and platforms take.
+    """Returns the bit rate for the video track: the highest with which the file fits the need's bytes, but no higher
+    than the quality of the source makes useful and platforms take.
     """
     seconds = film.duration_seconds or _UNKNOWN_SECONDS
     sound = film.sound_bits_a_second if _copies_sound(film) else _SOUND_BITS_A_SECOND
@@ -83,9 +81,7 @@ def bits_a_second(need: Need, film: Film) -> int:
 
 
 def filters(need: Need, film: Film) -> list[str]:
-    """Returns ffmpeg's filters for the frames of the video: frame rate, size, and conversion from HDR to SDR. ffmpeg
-    itself turns frames upright.
-    """
+    """Returns ffmpeg's filters for frame rate, size, and from HDR to SDR. ffmpeg itself turns frames upright."""
     width, height = size(need, film)
     rate = [f"fps={need.frame_rate:g}"] if need.frame_rate else []
     scaled = f"scale={width}:{height}:flags=bicubic" + ("" if film.hdr else ":out_range=tv")
@@ -105,10 +101,7 @@ def to_sdr(film: Film) -> list[str]:
 
 
 def size(need: Need, film: Film) -> tuple[int, int]:
-    """Returns width and height of the rendition, in pixels.
-
-    Both are even, as H.264 needs. No side is longer than LONGEST_SIDE unless the need asks for more.
-    """
+    """Returns width and height of the rendition, in pixels. Both are even, as H.264 needs."""
     if need.width and need.height:
         return need.width, need.height
     scale = min(1.0, LONGEST_SIDE / max(film.width, film.height))

@@ -1,18 +1,17 @@
 """Inspects an uploaded file: whether it is complete and of the declared type. Removes metadata from the stored object.
 
-Only sandboxed processes read the bytes. They get two temporary files: a copy of the upload, and an empty file for what
-is stored in its place. Temporary files have no name, so that nothing is left of them when the service is killed.
+Only sandboxed processes read the bytes. They get a copy of the upload, and an empty file for what is stored in its
+place.
 """
 
-import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO
 
 import structlog
 
-from chassis.sandbox.pool import NotStarted, OutOfLimits, WorkFailed
+from chassis.sandbox.pool import OutOfLimits, WorkFailed
 from contracts.errors import INVALID_FILE_CONTENT, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiError
 from contracts.renditions import FileFacts
 from media import file_types, names
@@ -43,27 +42,27 @@ def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileFa
     head = context.bucket.read(upload.object_name, 0, file_types.HEAD_BYTES)
     mime_type = file_types.true_type(upload.mime_type, head)
     try:
-        if names.kind(mime_type) == "video":
-            return _video(context, upload, mime_type)
-        return _image(context, upload, mime_type)
+        return (_video if names.kind(mime_type) == "video" else _image)(context, upload, mime_type)
     except Refused as refusal:
         raise ApiError(INVALID_FILE_CONTENT, str(refusal)) from refusal
-    except NotStarted as error:
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
-    except OSError as error:
-        log.warning("temporary_file_failed", error=str(error))
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
 
 
 def _image(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
     with (
         context.inspection_slot(upload.account_id),
         context.sandbox_pool.turn(),
-        tempfile.TemporaryFile() as uploaded,
-        tempfile.TemporaryFile() as replacement,
+        fetched(context, upload.object_name) as (uploaded, replacement, files),
     ):
-        context.bucket.download(upload.object_name, uploaded)
-        found = _found_in_image(context, mime_type, (uploaded.fileno(), replacement.fileno()))
+        argument, has_threads = {"mime_type": mime_type}, mime_type == "image/heic"  # libde265 needs a thread
+        try:
+            found = context.sandbox_pool.run(
+                "inspect_image", argument, files[:2], has_threads=has_threads, has_turn=True
+            )
+        except WorkFailed as failure:
+            log.warning("inspection_failed", mime_type=mime_type, problem=str(failure))
+            raise Refused(_TOO_LARGE if isinstance(failure, OutOfLimits) else UNREADABLE) from failure
+        if "refused" in found:
+            raise Refused(found["refused"])
         kept, stored_type = replacement if found["changed"] else uploaded, found["mime_type"]
         size_bytes = kept.seek(0, 2)
         if found["changed"] or stored_type != upload.mime_type:
@@ -72,61 +71,44 @@ def _image(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
     return FileFacts(type="photo", mime_type=stored_type, size_bytes=size_bytes, **sides)
 
 
-def _found_in_image(context: AppContext, mime_type: str, files: Sequence[int]) -> dict[str, Any]:
-    """Runs `inspect_image` in a sandboxed process and returns what it found. Raises Refused for an image that is not
-    accepted, and NotStarted if no process could be started.
-
-    The caller must have a turn of the sandbox.
-    """
-    argument, has_threads = {"mime_type": mime_type}, mime_type == "image/heic"  # libde265 needs a thread
-    try:
-        found: dict[str, Any] = context.sandbox_pool.run(
-            "inspect_image", argument, files, has_threads=has_threads, has_turn=True
-        )
-    except WorkFailed as failure:
-        log.warning("inspection_failed", mime_type=mime_type, problem=str(failure))
-        raise Refused(_TOO_LARGE if isinstance(failure, OutOfLimits) else UNREADABLE) from failure
-    if "refused" in found:
-        raise Refused(found["refused"])
-    return found
-
-
 def _video(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
     with (
         context.video_slot(upload.account_id),
-        tempfile.TemporaryFile() as uploaded,
-        opened_twice() as (made, read_back),
+        fetched(context, upload.object_name) as (uploaded, made, files),
     ):
-        context.bucket.download(upload.object_name, uploaded)
-        files = FilmFiles(uploaded.fileno(), made.fileno(), read_back.fileno())
         found = ffmpeg.copy(context, mime_type, files, uploaded.tell())
-        _blank_camcorder_notes(context, made)
+        try:
+            count = context.sandbox_pool.run("blank_camcorder_notes", None, [files.target])
+        except WorkFailed as failure:
+            raise Refused(UNREADABLE) from failure
+        if count:
+            log.info("camcorder_notes_blanked", count=count)
         size_bytes = _replace(context, upload, made, mime_type)
     return FileFacts.made_from(found, mime_type=mime_type, size_bytes=size_bytes)
 
 
-def _blank_camcorder_notes(context: AppContext, video: IO[bytes]) -> None:
-    try:
-        count = context.sandbox_pool.run("blank_camcorder_notes", None, (video.fileno(),))
-    except WorkFailed as failure:
-        raise Refused(UNREADABLE) from failure
-    if count:
-        log.info("camcorder_notes_blanked", count=count)
-
-
 @contextmanager
-def opened_twice() -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """Yields a new temporary file that is opened twice, for writing and for reading, each with a position of its
-    own."""
-    descriptor, path = tempfile.mkstemp()
-    with open(descriptor, "w+b") as written, open(path, "rb") as read:
-        os.unlink(path)
-        yield written, read
+def fetched(context: AppContext, object_name: str) -> Iterator[tuple[IO[bytes], IO[bytes], FilmFiles]]:
+    """Yields a copy of a stored object, an empty file, and the descriptors of both.
+
+    The files have no names, so that nothing is left of them when the service is killed. Raises SERVICE_UNAVAILABLE if
+    the storage does not answer or the temporary folder is full.
+    """
+    try:
+        with (
+            tempfile.TemporaryFile() as source,
+            tempfile.TemporaryFile() as target,
+            open(f"/proc/self/fd/{target.fileno()}", "rb") as read_back,
+        ):
+            context.bucket.download(object_name, source)
+            yield source, target, FilmFiles(source.fileno(), target.fileno(), read_back.fileno())
+    except OSError as error:
+        log.warning("temporary_file_failed", error=str(error))
+        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
 
 
 def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: str) -> int:
-    """Stores a file in place of the uploaded object, and returns its size in bytes. The size is stored in the row
-    first.
+    """Stores a file in place of the uploaded object, after its size in the row, and returns the size in bytes.
 
     If the claim is lost, stores nothing and raises SERVICE_UNAVAILABLE: another call may have kept the uploaded object.
     """

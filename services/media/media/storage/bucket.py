@@ -1,7 +1,6 @@
 """The S3 client. Raises SERVICE_UNAVAILABLE for any outage or failure of the storage.
 
-Files are transferred in chunks by presigned URLs. With these the client needs no hash of the bytes, which would block
-the event loop while it is computed.
+Files are put by presigned URLs, which need no hash of the bytes: computing it would block the event loop.
 """
 
 from collections.abc import Iterable, Iterator
@@ -24,7 +23,7 @@ from urllib3.exceptions import HTTPError
 from chassis.http.outbound import Limits, Outbound, with_system_authorities
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from media.config import Settings
-from media.storage.presigned_urls import S3Keys, presign_put
+from media.storage.presigned_urls import presign_put
 
 log = structlog.get_logger()
 
@@ -53,11 +52,7 @@ class Bucket:
             ssl_context=with_system_authorities(),
             retries=Retry(2, backoff_factor=0.1, status_forcelist=(502, 503, 504)),
         )
-        self._bucket = settings.bucket
-        self._public_url = f"{settings.s3_public_url.rstrip('/')}/{settings.bucket}"
-        self._keys = S3Keys(
-            access_key=settings.access_key, secret_key=settings.secret_key, region=settings.region
-        )
+        self._bucket, self._settings = settings.bucket, settings
         address = urlsplit(settings.s3_url)
         self._client = Minio(
             address.netloc,
@@ -72,8 +67,7 @@ class Bucket:
         return self._client.presigned_put_object(self._bucket, name, valid_for)
 
     def get_url(self, name: str, mime_type: str, valid_for: timedelta) -> str:
-        """Returns a URL with which the object can be read (GET, ranges included) and not changed. The response has
-        `mime_type`, whatever type the storage detected."""
+        """Returns a URL for GET alone, ranges included. The response has this `mime_type`."""
         said: _Query = {"response-content-type": mime_type, "response-cache-control": FOREVER}
         return self._client.presigned_get_object(self._bucket, name, valid_for, response_headers=said)
 
@@ -93,22 +87,14 @@ class Bucket:
 
     def read(self, name: str, offset: int, length: int) -> bytes:
         """Returns `length` bytes of the object from `offset` on, or fewer at its end."""
-        with _outages_as_unavailable():
-            response = self._client.get_object(self._bucket, name, offset=offset, length=length)
-            try:
-                return response.read()
-            finally:
-                response.close()
-                response.release_conn()
+        get = self._client.get_object
+        with _outages_as_unavailable(), get(self._bucket, name, offset=offset, length=length) as response:
+            return response.read()
 
     def pieces(self, name: str) -> Iterator[bytes]:
         """Yields the whole object in chunks."""
-        with _outages_as_unavailable():
-            response = self._client.get_object(self._bucket, name)
-            try:
-                yield from response.stream(_PIECE_BYTES)
-            finally:
-                response.close()
+        with _outages_as_unavailable(), self._client.get_object(self._bucket, name) as response:
+            yield from response.stream(_PIECE_BYTES)
 
     def download(self, name: str, to: IO[bytes]) -> None:
         for piece in self.pieces(name):
@@ -116,90 +102,72 @@ class Bucket:
         to.flush()
 
     def put(self, name: str, file: IO[bytes], mime_type: str) -> int:
-        """Stores the whole file as the object, completely or not at all. An existing object is replaced. Returns the
-        file's size in bytes."""
+        """Stores the whole file as the object, completely or not at all. Returns the file's size in bytes."""
         size_bytes = file.seek(0, 2)
         file.seek(0)
         pieces = iter(partial(file.read, _PIECE_BYTES), b"")
         headers = self.put_headers(mime_type) | {"Content-Length": str(size_bytes)}
-        self._send("PUT", self.put_url(name, _HOUR), body=pieces, headers=headers, retries=False)
+        self._send("PUT", name, {}, body=pieces, headers=headers, retries=False)
         return size_bytes
 
     def begin_parts(self, name: str, mime_type: str) -> str:
         """Begins a multipart upload and returns the id that the storage gave it."""
-        answer = self._send(
-            "POST", self._presigned("POST", name, {"uploads": ""}), headers=self.put_headers(mime_type)
-        )
+        answer = self._send("POST", name, {"uploads": ""}, headers=self.put_headers(mime_type))
         return str(findtext(ElementTree.fromstring(answer.data), "UploadId", strict=True))
 
     def part_url(self, name: str, parts_id: str, number: int, size_bytes: int, valid_for: timedelta) -> str:
         """Returns the URL where a client puts one part of exactly this size."""
-        return presign_put(
-            f"{self._public_url}/{name}",
-            {"partNumber": str(number), "uploadId": parts_id},
-            size_bytes=size_bytes,
-            keys=self._keys,
-            at=datetime.now(UTC),
-            valid_seconds=int(valid_for.total_seconds()),
-        )
+        url = f"{self._settings.s3_public_url.rstrip('/')}/{self._bucket}/{name}"
+        part = {"partNumber": str(number), "uploadId": parts_id}
+        return presign_put(url, part, size_bytes, self._settings, datetime.now(UTC), valid_for)
 
     def parts(self, name: str, parts_id: str) -> dict[int, tuple[str, int]]:
-        """Returns the uploaded parts: number → (etag without quotes, size in bytes). Raises NoSuchUpload if the
-        storage no longer knows the upload.
-        """
+        """Returns the uploaded parts: number → (etag without quotes, size in bytes). Raises NoSuchUpload."""
         # A page holds 1,000 parts; no upload of ours has more.
-        answer = self._send("GET", self._presigned("GET", name, {"uploadId": parts_id}), returns_4xx=True)
+        answer = self._send("GET", name, {"uploadId": parts_id}, returns_4xx=True)
         if answer.status == 404:
             raise NoSuchUpload
         return {it.part_number: (it.etag, it.size or 0) for it in ListPartsResult(answer).parts}
 
     def complete_parts(self, name: str, parts_id: str, tags: Iterable[tuple[int, str]]) -> None:
-        """Assembles the parts, given as (number, etag), in order of their numbers. Raises NoSuchUpload if the storage
-        no longer knows the upload.
-        """
-        listed = "".join(
-            f'<Part><PartNumber>{number}</PartNumber><ETag>"{escape(tag)}"</ETag></Part>'
-            for number, tag in tags
-        )
+        """Assembles the parts, given as (number, etag), in order of their numbers. Raises NoSuchUpload."""
+        part = '<Part><PartNumber>{}</PartNumber><ETag>"{}"</ETag></Part>'
+        listed = "".join(part.format(number, escape(tag)) for number, tag in tags)
         body = f"<CompleteMultipartUpload>{listed}</CompleteMultipartUpload>".encode()
-        url = self._presigned("POST", name, {"uploadId": parts_id})
-        answer = self._send("POST", url, body=body, returns_4xx=True, retries=False)
+        answer = self._send("POST", name, {"uploadId": parts_id}, body=body, returns_4xx=True, retries=False)
         # S3 may send 200 first and report the failure in the body.
         if answer.status >= 400 or b"<Error>" in answer.data:
             raise NoSuchUpload(answer.data[:500].decode(errors="replace"))
 
     def abort_parts(self, name: str, parts_id: str) -> None:
-        """Aborts a multipart upload. Does nothing if there is none."""
-        self._send("DELETE", self._presigned("DELETE", name, {"uploadId": parts_id}), returns_4xx=True)
+        """Aborts a multipart upload, if there is one."""
+        self._send("DELETE", name, {"uploadId": parts_id}, returns_4xx=True)
 
     def remove_key(self, key: str) -> None:
-        """Deletes every object under a key. Does nothing if there is none."""
+        """Deletes every object under a key."""
         with _outages_as_unavailable():
             for found in self._client.list_objects(self._bucket, prefix=f"{key}/", recursive=True):
                 self._client.remove_object(self._bucket, str(found.object_name))
 
     def remove(self, name: str) -> None:
-        """Deletes one object. Does nothing if there is none."""
+        """Deletes one object, if there is one."""
         with _outages_as_unavailable():
             self._client.remove_object(self._bucket, name)
 
     def names(self, after: str | None = None) -> Iterator[tuple[str, datetime]]:
-        """Yields the names of all objects after `after`, in order, each with the time at which it was stored (real
-        time)."""
+        """Yields the names of all objects after `after`, in order, each with the real time at which it was stored."""
         with _outages_as_unavailable():
             for found in self._client.list_objects(self._bucket, recursive=True, start_after=after):
                 if found.object_name and found.last_modified:
                     yield found.object_name, found.last_modified
 
-    def _presigned(self, method: str, name: str, query: dict[str, str]) -> str:
-        said: _Query = {**query}
-        return self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=said)
-
-    def _send(self, method: str, url: str, *, returns_4xx: bool = False, **options: Any) -> BaseHTTPResponse:
-        """Sends a request to the storage and returns the answer. Raises SERVICE_UNAVAILABLE for errors.
-
-        With `returns_4xx`, answers with a status from 400 to 499 are no errors: they are returned to the caller.
+    def _send(
+        self, method: str, name: str, query: _Query, *, returns_4xx: bool = False, **options: Any
+    ) -> BaseHTTPResponse:
+        """Sends a request about an object by a presigned URL and returns the answer. Raises SERVICE_UNAVAILABLE for a
+        status from 400 on, or from 500 on with `returns_4xx`.
         """
+        url = self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=query)
         with _outages_as_unavailable():
             answer = self._http.request(method, url, **options)
             if answer.status >= 500 or (answer.status >= 400 and not returns_4xx):

@@ -7,22 +7,16 @@ size.
 import hashlib
 import hmac
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from urllib.parse import quote, urlsplit
 
-from contracts.record import Record
+from media.config import Settings
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 
 
-class S3Keys(Record):
-    access_key: str
-    secret_key: str
-    region: str
-
-
 def presign_put(
-    url: str, query: Mapping[str, str], *, size_bytes: int, keys: S3Keys, at: datetime, valid_seconds: int
+    url: str, query: Mapping[str, str], size_bytes: int, keys: Settings, at: datetime, valid_for: timedelta
 ) -> str:
     """Returns a URL to which exactly `size_bytes` bytes can be put.
 
@@ -36,7 +30,7 @@ def presign_put(
         "X-Amz-Algorithm": _ALGORITHM,
         "X-Amz-Credential": f"{keys.access_key}/{scope}",
         "X-Amz-Date": stamp,
-        "X-Amz-Expires": str(valid_seconds),
+        "X-Amz-Expires": str(int(valid_for.total_seconds())),
         "X-Amz-SignedHeaders": "content-length;host",
     }
     path = quote(parts.path)

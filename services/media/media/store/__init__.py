@@ -16,8 +16,6 @@ REAL_NOW = func.clock_timestamp()
 
 
 class Store:
-    """Runs statements over an open connection."""
-
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
@@ -34,9 +32,7 @@ class Store:
 
 
 def next_rows(column: ColumnElement[Any], *conditions: Any, first: Any, limit: int) -> Select[Any]:
-    """Returns the statement that selects and locks at most `limit` rows in the order `first`, without those that
-    another process has locked.
-    """
+    """Selects and locks at most `limit` rows in the order `first`, without those that another process has locked."""
     found = select(column).where(*conditions).order_by(first).limit(limit)
     return found.with_for_update(skip_locked=True)
 

@@ -1,12 +1,11 @@
 """SQL of attachments: which files belong to which posts.
 
-A provisional attachment is shown, and counts as use of the file, for some minutes. After that it only prevents the
-file's removal, because the post may have been stored although its event is late.
+A provisional attachment is shown, and counts as use of the file, for COUNTED_FOR. After that it only prevents that the
+file is removed, because the post may have been stored although its event is late.
 """
 
 from collections.abc import Collection
 from datetime import timedelta
-from typing import Any
 
 from sqlalchemy import and_, case, delete, func, or_, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
@@ -29,19 +28,11 @@ _FORGET_POSTS = text(
     DELETE FROM posts WHERE id IN (SELECT id FROM old WHERE NOT holds)
     """
 )
-
-
-def is_counted() -> Any:
-    """Returns the SQL condition for attachments that count as a use of their file.
-
-    These are confirmed attachments, and provisional ones younger than COUNTED_FOR.
-    """
-    return or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
+#: The SQL condition for attachments that count as a use of their file.
+IS_COUNTED = or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
 
 
 class Attachments(Store):
-    """Reads and writes attachments over an open connection."""
-
     def attach(
         self,
         account_id: str,
@@ -52,9 +43,8 @@ class Attachments(Store):
         revision: int,
         operation_id: str | None = None,
     ) -> None:
-        """Attaches files to a post, for this revision of the post. Files attached earlier stay attached.
-
-        A confirmed attachment stays confirmed. A provisional one counts as use of the file for COUNTED_FOR from now on.
+        """Attaches files to a post, for this revision of the post. Confirmed attachments stay confirmed; provisional
+        ones count for COUNTED_FOR from now on.
         """
         if not media_ids:
             return
@@ -71,15 +61,11 @@ class Attachments(Store):
         self._count(statement.on_conflict_do_update(index_elements=["media_id", "post_id"], set_=changed))
 
     def detach(self, post_id: str) -> None:
-        """Detaches all files of a post."""
         self._count(delete(attachments).where(attachments.c.post_id == post_id))
 
     def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
         """Detaches the files of a post that were attached for revisions up to `revision`, except for the media ids in
-        `keep`.
-
-        Attachments for later revisions stay, but are no longer confirmed. Unconfirmed attachments whose revision is not
-        known stay as they are.
+        `keep`. Attachments for later revisions are no longer confirmed. Unconfirmed ones of no known revision stay.
         """
         others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
         is_known = or_(attachments.c.confirmed, attachments.c.revision > 0)
@@ -100,35 +86,26 @@ class Attachments(Store):
         self._count(delete(attachments).where(~attachments.c.confirmed, others))
 
     def holder(self, media_id: str) -> str | None:
-        """Returns the id of the post to which the file was attached first, also provisionally; None if it is attached
-        to none.
-        """
+        """Returns the id of the post to which the file was attached first, also provisionally."""
         statement = select(attachments.c.post_id).where(attachments.c.media_id == media_id)
         statement = statement.order_by(attachments.c.created_at, attachments.c.post_id).limit(1)
         return self._connection.execute(statement).scalar()
 
     def drop_provisional(self, older_than: timedelta, limit: int) -> int:
-        """Drops attachments older than `older_than` that were never confirmed. Returns how many it dropped."""
+        """Drops attachments that were never confirmed. Returns how many it dropped."""
         is_old = and_(~attachments.c.confirmed, attachments.c.created_at < clock_now() - older_than)
         key = (attachments.c.media_id, attachments.c.post_id)
         old = select(*key).where(is_old).limit(limit).with_for_update(skip_locked=True)
         return self._count(delete(attachments).where(tuple_(*key).in_(old), ~attachments.c.confirmed))
 
     def record_revision(self, post_id: str, revision: int) -> bool:
-        """Records the newest revision of a post's files. Returns False when this revision, or a newer one, is
-        recorded already."""
+        """Records the newest revision of a post's files. Returns False when it, or a newer one, is recorded already."""
         told = {"revision": revision, "told_at": REAL_NOW}
-        statement = (
-            insert(posts)
-            .values(id=post_id, **told)
-            .on_conflict_do_update(index_elements=["id"], set_=told, where=posts.c.revision < revision)
-        )
-        return self._count(statement) == 1
+        added, is_newer = insert(posts).values(id=post_id, **told), posts.c.revision < revision
+        return self._count(added.on_conflict_do_update(index_elements=["id"], set_=told, where=is_newer)) == 1
 
     def forget_posts(self, older_than: timedelta, limit: int) -> int:
-        """Forgets posts that have no files and of which nothing was heard for `older_than`.
-
-        Begins with the posts of which nothing was heard for the longest time. Posts with files are marked as seen now,
-        so that they are not examined again and again. Returns how many posts were examined.
+        """Forgets posts that have no files and of which nothing was heard for `older_than`. Posts with files are marked
+        as heard of now, so that they are not examined again and again. Returns how many posts were examined.
         """
         return self._count(_FORGET_POSTS.bindparams(older_than=older_than, limit=limit))

@@ -13,11 +13,11 @@ from chassis.ids import is_id
 from contracts.renditions import FileFacts
 from media.models import MediaRow, Upload, attachments, deletions, media
 from media.store import REAL_NOW, Store, next_rows
-from media.store.attachments import is_counted
+from media.store.attachments import IS_COUNTED
 
 #: Posts of a file that are named, our choice: as many as a person looks through one by one.
 _POSTS_NAMED = 10
-_HAS_IT = and_(attachments.c.media_id == media.c.id, is_counted())
+_HAS_IT = and_(attachments.c.media_id == media.c.id, IS_COUNTED)
 _FIRST = (attachments.c.created_at, attachments.c.post_id)
 _POST_IDS = (
     select(attachments.c.post_id).where(_HAS_IT).order_by(*_FIRST).limit(_POSTS_NAMED).scalar_subquery()
@@ -51,15 +51,12 @@ _READ = 1_000
 
 
 def narrowing(kind: str | None, unused: bool, search: str | None) -> list[ColumnElement[bool]]:
-    """Returns the SQL conditions of a filtered list of files.
-
-    `kind`: photo or video, only files of this kind. `unused`: only files that no post uses or has used. `search`: only
-    files whose name contains this text.
+    """Returns the SQL conditions of a list of only photos or videos (`kind`), of files that no post uses or has used,
+    or whose name contains the text `search`.
     """
     found = []
     if kind is not None:
-        prefix = "image/" if kind == "photo" else "video/"
-        found.append(media.c.mime_type.startswith(prefix))
+        found.append(media.c.mime_type.startswith("image/" if kind == "photo" else "video/"))
     if unused:
         found += [media.c.published_at.is_(None), ~select(attachments).where(_HAS_IT).exists()]
     if search is not None:
@@ -68,11 +65,8 @@ def narrowing(kind: str | None, unused: bool, search: str | None) -> list[Column
 
 
 class Files(Store):
-    """Reads and writes the rows of files, over an open database connection."""
-
     def add(self, media_id: str, upload: Upload, facts: FileFacts) -> bool:
-        """Turns an upload into a file. Returns False if there is already a file of this upload or of its AI
-        generation."""
+        """Turns an upload into a file. Returns False if this upload or its AI generation has a file already."""
         copied = ("account_id", "brand_ids", "operation_id", "generated", "key", "filename", "slug")
         values = {name: value for name, value in asdict(facts).items() if name != "type"}
         values |= {name: getattr(upload, name) for name in copied}
@@ -86,7 +80,7 @@ class Files(Store):
         return self._first(_ALL.where(media.c.upload_id == upload_id), MediaRow) if is_id(upload_id) else None
 
     def by_operation(self, account_id: str, operation_id: str | None) -> MediaRow | None:
-        """Returns the file that AI generated for this operation; None if there is none."""
+        """Returns the file that AI generated for this operation."""
         is_made_by = and_(media.c.account_id == account_id, media.c.operation_id == operation_id)
         return self._first(_ALL.where(is_made_by, media.c.generated), MediaRow)
 
@@ -109,12 +103,11 @@ class Files(Store):
         limit: int,
         narrowed: Sequence[ColumnElement[bool]] = (),
     ) -> tuple[list[MediaRow], Place | None]:
-        """Returns one page of files, newest first, and the position (time, id) after which the next page begins; None
-        at the list's end.
+        """Returns one page of files, newest first, and the place after which the next page begins; None at the end.
 
-        `brand_ids`: the brands that the caller's token may use, None for all. `after`: that position of the previous
-        page. `narrowed`: conditions on files. With them only the next _READ files are searched, so a page may be short
-        or empty before the list's end.
+        `brand_ids`: the brands that the caller's token may use, None for all. `after`: that place of the previous page.
+        `narrowed`: conditions on files. With them only the next _READ files are searched, so a page may be short or
+        empty before the list's end.
         """
         within = self._within(account_id, brand_ids, after, _READ if narrowed else limit + 1)
         files, end = _ALL.where(*within, *narrowed), None
@@ -132,13 +125,13 @@ class Files(Store):
     def _within(
         self, account_id: str, brand_ids: Collection[str] | None, after: Place | None, most: int
     ) -> list[ColumnElement[bool]]:
-        """Returns the SQL conditions of the first `most` files after the position `after` that the caller may see."""
+        """Returns the SQL conditions of the first `most` files after the place `after` that the caller may see."""
         found = [] if after is None else [_place < after]
         if brand_ids is None:
             return [media.c.account_id == account_id, *found]
-        before_at, before_id = after or (_LAST, "")
-        values = {"account_id": account_id, "reach": list(brand_ids), "limit": most}
-        values |= {"before_at": before_at, "before_id": before_id}
+        at, before_id = after or (_LAST, "")
+        values = {"account_id": account_id, "reach": list(brand_ids), "before_at": at, "before_id": before_id}
+        values["limit"] = most
         return [media.c.id.in_(self._connection.execute(_NEWEST_WITHIN, values).scalars().all()), *found]
 
     def remove(self, media_id: str) -> None:
@@ -149,7 +142,7 @@ class Files(Store):
         self._count(insert(deletions).values(deleted_at=clock_now(), **values).on_conflict_do_nothing())
 
     def deleted_by_operation(self, account_id: str, operation_id: str | None) -> str | None:
-        """Returns the id of the file that this operation deleted; None if it deleted none."""
+        """Returns the id of the file that this operation deleted."""
         own = (deletions.c.account_id == account_id, deletions.c.operation_id == (operation_id or ""))
         return self._connection.execute(select(deletions.c.media_id).where(*own)).scalar()
 
@@ -158,7 +151,7 @@ class Files(Store):
         return self._count(delete(deletions).where(deletions.c.operation_id.in_(old.limit(limit))))
 
     def claim_without_thumbnail(self, lease: timedelta) -> MediaRow | None:
-        """Claims the file without a thumbnail that became due last. It can be claimed again after the lease."""
+        """Claims the file without a thumbnail that became due last."""
         is_due = and_(media.c.thumbnail_size_bytes.is_(None), media.c.thumbnail_due_at <= REAL_NOW)
         due = next_rows(media.c.id, is_due, first=media.c.thumbnail_due_at.desc(), limit=1)
         claim = update(media).where(media.c.id.in_(due)).values(thumbnail_due_at=REAL_NOW + lease)

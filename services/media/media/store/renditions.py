@@ -1,7 +1,4 @@
-"""SQL of renditions. Leases are in real time.
-
-The column `asked_at`, when a rendition was last asked for, is in the time of `clock_now()`.
-"""
+"""SQL of renditions. Leases are in real time; `asked_at`, when a rendition was last asked for, is by `clock_now()`."""
 
 from collections.abc import Collection
 from datetime import timedelta
@@ -13,7 +10,9 @@ from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
 from chassis.ids import new_id
+from contracts.media import MIME_TYPES
 from contracts.renditions import Need
+from media import names
 from media.models import MediaRow, Rendition, attachments, media, renditions
 from media.store import REAL_NOW, Store, is_unleased, next_rows
 
@@ -22,17 +21,15 @@ _IS_FREE = and_(renditions.c.state == "pending", is_unleased(renditions))
 
 
 class Renditions(Store):
-    """Reads and writes renditions over an open connection."""
+    def ask(self, row: MediaRow, need: Need, *, again: bool = False) -> Rendition:
+        """Returns the rendition of a file for a need, and stores that it was asked for now. A new one is pending.
 
-    def ask(self, row: MediaRow, need: Need, slug: str, *, again: bool) -> Rendition:
-        """Returns the rendition of a file for a need, and stores that it was asked for now. If there is none, adds it
-        as pending.
-
-        `slug`: the name of a new rendition. `again` makes a failed rendition pending again. The file's row must exist:
-        lock it, or check it in the same transaction.
+        `again` makes a failed one pending again. The file's row must exist: lock it, or check it in the same
+        transaction.
         """
         asked: dict[str, Any] = {"asked_at": clock_now()}
-        new = {"need_key": need.key, "need": msgspec.to_builtins(need), "state": "pending", "slug": slug}
+        new = {"need_key": need.key, "need": msgspec.to_builtins(need), "state": "pending"}
+        new["slug"] = names.rendition_slug(row.slug, MIME_TYPES[need.mime_type][0])
         statement = insert(renditions).values(
             id=new_id("rnd"), media_id=row.id, kind=row.kind, **new, **asked
         )
@@ -50,38 +47,34 @@ class Renditions(Store):
         return self._first(select(renditions).where(renditions.c.id == rendition_id), Rendition)
 
     def made(self, media_id: str, slug: str) -> Rendition | None:
-        """Returns the file's finished rendition that has the name `slug`; None if there is none."""
+        """Returns the file's finished rendition that has the name `slug`."""
         own = and_(renditions.c.media_id == media_id, renditions.c.slug == slug)
         return self._first(select(renditions).where(own, renditions.c.state == "made"), Rendition)
 
     def claim(self, rendition_id: str, lease: timedelta) -> Rendition | None:
-        """Claims a pending rendition and returns it. Returns None if it is not pending, or claimed already."""
+        """Claims a rendition. Returns None if it is not pending, or claimed already."""
         return self._first(_claim(renditions.c.id == rendition_id, lease), Rendition)
 
     def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
-        """Claims at most `limit` pending renditions of photos or of videos (`kind`). The one that was asked for most
-        recently comes first.
-
-        A post that is due asks again and again. A post for next month has asked only once.
+        """Claims at most `limit` pending renditions of photos or of videos (`kind`), those asked for last first: a post
+        that is due asks again and again, a post for next month has asked only once.
         """
         is_due, latest = and_(renditions.c.kind == kind, _IS_FREE), renditions.c.asked_at.desc()
         due = next_rows(renditions.c.id, is_due, first=latest, limit=limit)
         return self._all(_claim(renditions.c.id.in_(due), lease), Rendition)
 
-    def renew(self, rendition_id: str, progress: float, lease: timedelta) -> None:
-        """Renews the claim on a rendition, and stores how much of the rendition is done (`progress`)."""
-        self._change(rendition_id, lease_until=REAL_NOW + lease, progress=progress)
+    def renew(self, rendition_ids: Collection[str], lease: timedelta) -> None:
+        """Renews the claims on those that are still pending."""
+        are_held = and_(renditions.c.id.in_(rendition_ids), renditions.c.state == "pending")
+        self._count(update(renditions).where(are_held).values(lease_until=REAL_NOW + lease))
 
     def put_off(self, rendition_id: str, wait: timedelta, *, counts: bool) -> None:
-        """Ends the claim on a rendition, and makes the rendition due again after `wait`.
-
-        `counts`: whether the claim counts as an attempt to make the rendition.
-        """
+        """Ends a claim; the rendition is due again after `wait`. `counts`: whether the claim counts as a try."""
         tries = renditions.c.tries if counts else func.greatest(renditions.c.tries - 1, 0)
         self._change(rendition_id, lease_until=REAL_NOW + wait, tries=tries)
 
     def fail(self, rendition_id: str, failure: str) -> None:
-        """Stores why the rendition cannot be made. If another process has made it meanwhile, nothing changes."""
+        """Stores why the rendition cannot be made, unless another process has made it meanwhile."""
         self._change(rendition_id, lease_until=None, state="failed", failure=failure)
 
     def record(self, rendition_id: str, **facts: Any) -> bool:
@@ -90,9 +83,8 @@ class Renditions(Store):
         return self._count(made.values(lease_until=None, state="made", **facts)) == 1
 
     def mark_unneeded(self, unused_for: timedelta, limit: int) -> int:
-        """Marks renditions for later deletion that nobody has requested during `unused_for` and whose file is attached
-        to no post. Returns how many it marked.
-        """
+        """Marks renditions that nobody has asked for during `unused_for` and whose file is attached to no post. Returns
+        how many it marked."""
         is_held = select(attachments).where(attachments.c.media_id == renditions.c.media_id).exists()
         is_old = and_(_IS_NEEDED, renditions.c.asked_at < clock_now() - unused_for)
         is_unused = and_(is_old, ~is_held, is_unleased(renditions))
@@ -100,12 +92,11 @@ class Renditions(Store):
         return self._count(update(renditions).where(renditions.c.id.in_(unused)).values(state="unneeded"))
 
     def unneeded(self, limit: int) -> list[tuple[str, str]]:
-        """Returns the ids and object names of renditions that are marked as unneeded."""
+        """Returns the ids and object names of marked renditions."""
         name = media.c.key + "/" + renditions.c.slug
         statement = select(renditions.c.id, name).join(media, media.c.id == renditions.c.media_id)
-        return [
-            (row[0], row[1]) for row in self._connection.execute(statement.where(~_IS_NEEDED).limit(limit))
-        ]
+        found = self._connection.execute(statement.where(~_IS_NEEDED).limit(limit))
+        return [(row[0], row[1]) for row in found]
 
     def remove(self, rendition_ids: Collection[str]) -> None:
         self._count(delete(renditions).where(renditions.c.id.in_(rendition_ids), ~_IS_NEEDED))

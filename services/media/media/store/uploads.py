@@ -25,15 +25,12 @@ _USED = text(
 
 
 class Uploads(Store):
-    """Reads and writes uploads in progress over an open connection."""
-
     def lock_account(self, account_id: str) -> None:
         """Locks the account's storage quota until the transaction ends."""
         self._connection.execute(_LOCK_ACCOUNT, {"account_id": account_id})
 
     def used_bytes(self, account_id: str) -> int:
-        """Returns how many bytes count against the account's quota (spec "Storage rules"), including those reserved
-        for uploads."""
+        """Returns how many bytes count against the account's quota (spec "Storage rules")."""
         values = {"account_id": account_id, "counted_for": COUNTED_FOR}
         return int(self._connection.execute(_USED, values).scalar_one())
 
@@ -47,45 +44,38 @@ class Uploads(Store):
         return self._count(update(uploads).where(uploads.c.id == upload_id).values(parts_id=parts_id)) == 1
 
     def note_replaced(self, upload: Upload, size_bytes: int) -> bool:
-        """Stores the size of the object that is about to replace the uploaded one. Returns False if the claim is
-        lost."""
+        """Stores the size of the replacement that is about to be put. Returns False if the claim is lost."""
         return self._count(update(uploads).where(_is_claimed(upload)).values(replaced_bytes=size_bytes)) == 1
 
     def get(self, upload_id: str) -> Upload | None:
-        return (
-            self._first(select(uploads).where(uploads.c.id == upload_id), Upload)
-            if is_id(upload_id)
-            else None
-        )
+        wanted = select(uploads).where(uploads.c.id == upload_id)
+        return self._first(wanted, Upload) if is_id(upload_id) else None
 
     def claim(self, upload_id: str, lease: timedelta) -> Upload | None:
-        """Claims an upload for an inspection and returns it. Returns None if it is gone or claimed already."""
+        """Claims an upload for an inspection. Returns None if it is gone or claimed already."""
         claim = update(uploads).where(uploads.c.id == upload_id, is_unleased(uploads))
         return self._first(claim.values(lease_until=REAL_NOW + lease).returning(uploads), Upload)
 
     def release(self, upload: Upload) -> bool:
-        """Releases the claim on an upload. Returns False if the claim is lost."""
+        """Ends the claim. Returns False if it is lost."""
         return self._count(update(uploads).where(_is_claimed(upload)).values(lease_until=None)) == 1
 
     def end_claimed(self, upload: Upload) -> bool:
-        """Deletes the row of a claimed upload, whether its file was stored or refused. Returns False, and changes
-        nothing, if another process has claimed the upload."""
+        """Ends a claimed upload, whether its file was stored or refused. Returns False if the claim is lost."""
         return self._count(delete(uploads).where(_is_claimed(upload))) == 1
 
     def remove(self, upload: Upload) -> bool:
-        """Ends an upload in progress, and with it the storage reserved for it. Returns False if the upload had ended
-        before."""
+        """Ends an upload, claimed or not. Returns False if it had ended before."""
         return self._count(delete(uploads).where(uploads.c.id == upload.id)) == 1
 
     def begun_parts(self, account_id: str, operation_id: str) -> Upload | None:
-        """Returns the multipart upload that this operation began in the storage; None if there is none."""
+        """Returns the multipart upload that this operation began in the storage."""
         begun = _of_operation(account_id, operation_id)
         is_valid = and_(uploads.c.parts_id.is_not(None), uploads.c.expires_at > clock_now())
         return self._first(select(uploads).where(begun, is_valid), Upload)
 
     def take_of_operation(self, account_id: str, operation_id: str) -> list[Upload]:
-        """Ends and returns the uploads that an earlier try of the operation began. Uploads that are being inspected
-        stay."""
+        """Ends and returns the operation's earlier uploads that are not being inspected."""
         begun = _of_operation(account_id, operation_id)
         return self._all(delete(uploads).where(begun, is_unleased(uploads)).returning(uploads), Upload)
 
@@ -101,8 +91,6 @@ def _of_operation(account_id: str, operation_id: str) -> Any:
 
 
 def _is_claimed(upload: Upload) -> Any:
-    """Returns the SQL condition that this upload still has the claim with which it was read.
-
-    A claim that has lapsed is lost only when another call claims or ends the upload.
-    """
+    """The SQL condition that the upload still has this claim. A claim that has lapsed is lost only when another call
+    claims or ends the upload."""
     return and_(uploads.c.id == upload.id, uploads.c.lease_until == upload.lease_until)

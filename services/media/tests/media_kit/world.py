@@ -20,7 +20,7 @@ from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from contracts.events import PostMedia
-from media.cleanup import removals, sweeps
+from media import cleanup
 from media.context import AppContext
 from media.files import attachments, uploads
 from media_kit import samples
@@ -99,11 +99,11 @@ class World:
     def sweep(self) -> None:
         """Runs all loops until they have nothing to do."""
         for loop in (
-            sweeps.end_expired_uploads,
-            sweeps.drop_unconfirmed,
-            sweeps.remove_unused,
-            sweeps.remove_orphans,
-            removals.remove_due,
+            cleanup.end_expired_uploads,
+            cleanup.drop_unconfirmed,
+            cleanup.remove_unused,
+            cleanup.remove_orphans,
+            cleanup.remove_due,
         ):
             while loop(self.context):
                 """Once more."""

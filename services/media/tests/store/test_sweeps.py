@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from contracts import media as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from media.cleanup import sweeps
+from media import cleanup
 from media.files import library, multipart_uploads
 from media.store.attachments import Attachments
 
@@ -67,7 +67,7 @@ def test_the_bucket_is_searched_once_an_hour_by_one_replica(world: World) -> Non
     looked = []
     names = world.context.bucket.names
     world.context.bucket.names = lambda *after: looked.append(1) or names(*after)
-    at_once(4, lambda _: sweeps.remove_orphans(world.context))
+    at_once(4, lambda _: cleanup.remove_orphans(world.context))
     assert len(looked) == 1
 
 
@@ -83,11 +83,11 @@ def strangers(world: World, count):
 def test_a_large_bucket_is_searched_in_parts_without_a_pause(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps, "_PAGE", 2)
-    monkeypatch.setattr(sweeps, "_PAGES", 1)
+    monkeypatch.setattr(cleanup, "_PAGE", 2)
+    monkeypatch.setattr(cleanup, "_PAGES", 1)
     names = strangers(world, 5)
     left = []
-    while sweeps.remove_orphans(world.context):
+    while cleanup.remove_orphans(world.context):
         left.append(len(world.object_names()))
     assert left == [3, 1]
     assert world.object_names() == set()
@@ -101,7 +101,7 @@ def test_a_large_bucket_is_searched_in_parts_without_a_pause(
 def test_an_interrupted_search_of_the_bucket_continues_where_it_was(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sweeps, "_PAGE", 2)
+    monkeypatch.setattr(cleanup, "_PAGE", 2)
     strangers(world, 5)
     listed, asked = world.context.bucket.names, []
 
@@ -115,7 +115,7 @@ def test_an_interrupted_search_of_the_bucket_continues_where_it_was(
         for _ in range(2):
             world.shift(hours=2)
             with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
-                sweeps.remove_orphans(world.context)
+                cleanup.remove_orphans(world.context)
     assert asked == [None, "B" * 22 + "/x.png"]
     assert world.object_names() == {"E" * 22 + "/x.png"}
     world.shift(hours=2)

@@ -1,7 +1,6 @@
-"""Parsers of the four image formats: they read a file's type and structure, and decide which parts are kept. Pure.
+"""Parsers of the four image formats: they read a file's structure, and decide which parts are kept. Pure.
 
-Pixels are decoded in `decoder/images.py`. A parser is as lenient as Pillow and browsers: it drops what Pillow and
-browsers skip.
+A parser is as lenient as Pillow and browsers, and drops what they skip. Pixels are decoded in `decoder/images.py`.
 """
 
 from dataclasses import dataclass, field

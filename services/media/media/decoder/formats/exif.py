@@ -11,11 +11,7 @@ _XMP = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|>)([1-8])")
 
 
 def orientation(tiff: bytes) -> int:
-    """Returns the orientation in an EXIF block, 1 to 8 as EXIF numbers it; 0 for a damaged block or one without
-    orientation.
-
-    `tiff` is the block's content, which begins with its byte order.
-    """
+    """Returns the orientation in an EXIF block, which begins with its byte order: 1 to 8, or 0 if there is none."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     if order is None or len(tiff) < 8:
         return 0

@@ -13,9 +13,7 @@ _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a GIF file. If the end mark is missing, adds it, because decoders accept such a file too. Raises Refused
-    for a damaged file.
-    """
+    """Parses a GIF file, and adds a missing end mark, as decoders do. Raises Refused for a damaged file."""
     if len(data) < 13:
         raise Refused(INCOMPLETE)
     picture = ParsedImage()
@@ -55,8 +53,7 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _check_frame(head: memoryview) -> None:
-    """Raises Refused for a frame that would need too much memory. A frame may lie outside of the canvas, which
-    decoders then enlarge."""
+    """Raises Refused for a frame that needs too much memory. Decoders enlarge the canvas if it lies outside."""
     if len(head) < 10:
         raise Refused(INCOMPLETE)
     left, top, width, height = struct.unpack_from("<4H", head, 1)
@@ -82,10 +79,8 @@ def _sub_blocks_end(data: memoryview, at: int) -> int:
 
 
 def _cut_sub_blocks(data: memoryview, at: int) -> list[Bytes]:
-    """Returns the data blocks of a first frame that breaks off, from the position `at` on. The last block is shortened
-    to the bytes that are there.
-
-    Whether the frame's pixels are complete nevertheless shows when the image is decoded.
+    """Returns the data blocks of a first frame that breaks off, the last one shortened to the bytes that are there.
+    Decoding shows whether the frame's pixels are complete nevertheless.
     """
     start = at
     while at < len(data) and at + 1 + data[at] < len(data):

@@ -1,8 +1,5 @@
-"""Parses JPEG files segment by segment. Keeps image data, colour profile and orientation, and does not touch pixels.
-
-Whatever follows the end of the image is cut off: the video of a phone's "live" photo, further images, padding, a
-camera's notes.
-"""
+"""Parses JPEG files segment by segment. Keeps image data, colour profile and orientation. Cuts off what follows the
+image: the video of a phone's "live" photo, further images, padding, a camera's notes."""
 
 import re
 import struct
@@ -61,7 +58,6 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[bytes]:
-    """Returns the next match of `marker` from the position `at` on. Raises Refused when there is none."""
     found = marker.search(data, at)
     if found is None:
         raise Refused(INCOMPLETE)
@@ -69,7 +65,7 @@ def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[byt
 
 
 def _size(segment: memoryview) -> tuple[int, int]:
-    """Returns height and width in pixels from the segment of a frame. Raises Refused if the segment is too short."""
+    """Returns height and width in pixels from the segment of a frame."""
     if len(segment) < 10:
         raise Refused(UNREADABLE)
     height, width = struct.unpack_from(">HH", segment, 5)
@@ -77,11 +73,7 @@ def _size(segment: memoryview) -> tuple[int, int]:
 
 
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
-    """Adds the useful part of an application segment to the parts of the image that are kept.
-
-    That is JFIF without its thumbnail, the colour profile, or Adobe's transform. Of EXIF and XMP only the orientation
-    is noted.
-    """
+    """Keeps JFIF without its thumbnail, the colour profile, and Adobe's transform; of EXIF and XMP the orientation."""
     body = bytes(segment[4:40])
     if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
         head.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")

@@ -1,7 +1,4 @@
-"""Parses PNG and APNG files chunk by chunk. Keeps image data and the meaning of colours.
-
-Of EXIF and XMP only the orientation is kept.
-"""
+"""Parses PNG and APNG files chunk by chunk. Keeps image data, the meaning of colours, and the orientation."""
 
 import struct
 import zlib
@@ -20,9 +17,8 @@ _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a PNG file. Raises Refused for a damaged file.
-
-    A file whose end is missing is accepted, because decoders accept it too. Bytes after the end are cut off.
+    """Parses a PNG file and cuts off the bytes after its end, which may be missing, as decoders accept that too. Raises
+    Refused for a damaged file.
     """
     picture, at, kind, seen = ParsedImage(), len(SIGNATURE), b"", False
     picture.kept.append(data[:at])

@@ -1,7 +1,4 @@
-"""Parses WebP files by their RIFF chunks. Keeps frames, transparency and the colour profile.
-
-Of EXIF and XMP only the orientation is kept.
-"""
+"""Parses WebP files by their RIFF chunks. Keeps frames, transparency, the colour profile, and the orientation."""
 
 import struct
 
@@ -43,10 +40,7 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
-    """Returns width and height in pixels from the first chunk. They are those of the canvas, or of the only frame.
-
-    Raises Refused if the chunk is too short.
-    """
+    """Returns width and height in pixels from the first chunk: those of the canvas, or of the only frame."""
     if kind == b"VP8X" and len(body) >= 10:
         return int.from_bytes(body[4:7], "little") + 1, int.from_bytes(body[7:10], "little") + 1
     if kind == b"VP8 " and len(body) >= 10 and bytes(body[3:6]) == b"\x9d\x01\x2a":
@@ -59,8 +53,7 @@ def _size(kind: bytes, body: memoryview) -> tuple[int, int]:
 
 
 def _assembled(chunks: list[Bytes], orientation: int) -> list[Bytes]:
-    """Returns the parts of the file to store, with new flags and length. A file of the simple format loses its
-    orientation, which only the extended format can hold."""
+    """Returns the file to store, with new flags and length. Only the extended format can hold an orientation."""
     first = bytes(chunks[0][:9])
     if first[:4] == b"VP8X":
         flags = first[8] & ~(_EXIF_FLAG | _XMP_FLAG)

@@ -1,0 +1,129 @@
+"""Background clean-up: deletes objects from the storage until it confirms that (table `removals`), and what was not
+finished or is not needed any more. Every replica may run it."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import structlog
+
+from chassis.db import clock
+from chassis.runtime.loops import Waker
+from contracts.errors import ApiError
+from media import names
+from media.context import AppContext
+from media.models import Removal, Stored, Upload
+from media.store import Connection
+from media.store.attachments import Attachments
+from media.store.files import Files
+from media.store.removals import Removals
+from media.store.uploads import Uploads
+
+log = structlog.get_logger()
+
+#: Between tries to delete objects: 30 s, doubled each time, at most an hour. Our choice.
+_FIRST_WAIT, _LONGEST_WAIT = timedelta(seconds=30), timedelta(hours=1)
+#: Longer than an outage of publishing or the broker, which delays the event of a stored post. Our choice.
+_KEEP_PROVISIONAL = timedelta(hours=24)
+#: Spec "AI generation".
+_KEEP_UNUSED = timedelta(hours=24)
+#: Longer than any event about a post is delayed. Our choice.
+_KEEP_POSTS = timedelta(days=30)
+#: Longer than the gateway keeps an idempotency key. Our choice.
+_KEEP_DELETIONS = timedelta(hours=48)
+#: An object exists without a row for moments only; this is far longer. Our choice.
+_ORPHAN_AGE = timedelta(hours=1)
+_REMOVALS, _ROWS = 50, 100
+#: Object names per listing page, and pages per tick: a tick takes seconds. Our choice.
+_PAGE, _PAGES = 1000, 50
+#: Wakes the loop that runs `remove_due`.
+REMOVALS_DUE = Waker()
+
+
+def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
+    """Aborts the multipart upload and deletes every object of a removal, then its row. Returns False when the storage
+    is down.
+    """
+    try:
+        if ended.parts_id is not None:
+            context.bucket.abort_parts(f"{ended.key}/{ended.slug}", ended.parts_id)
+        context.bucket.remove_key(ended.key)
+    except ApiError:
+        return False
+    with context.database.transaction() as connection:
+        Removals(connection).done(ended.key)
+    return True
+
+
+def remove_due(context: AppContext) -> int:
+    """Deletes a batch of the objects whose deletion is due. Returns how many keys have no objects any more."""
+    with context.database.transaction() as connection:
+        due = Removals(connection).claim(_REMOVALS, _FIRST_WAIT, _LONGEST_WAIT)
+    gone = sum(remove_now(context, it) for it in due)
+    if gone < len(due):
+        log.warning("removals_postponed", count=len(due) - gone)
+    return gone
+
+
+def end_expired_uploads(context: AppContext) -> int:
+    """Ends uploads that have expired, and has their objects removed. Returns how many uploads it ended."""
+    return _remove(context, "uploads_expired", lambda it: Uploads(it).take_expired(_ROWS))
+
+
+def remove_unused(context: AppContext) -> int:
+    """Removes generated files that no post used within a day. Returns how many files it removed."""
+    return _remove(context, "unused_media_removed", lambda it: Files(it).take_unused(_KEEP_UNUSED, _ROWS))
+
+
+def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequence[Stored]]) -> int:
+    """Deletes rows by `take`, and lists their objects for removal. Returns how many rows there were."""
+    with context.database.transaction() as connection:
+        taken = take(connection)
+        Removals(connection).add(taken)
+    if taken:
+        log.info(event, count=len(taken))
+        REMOVALS_DUE.wake()
+    return len(taken)
+
+
+def drop_unconfirmed(context: AppContext) -> int:
+    """Deletes attachments to posts that were never stored, and old rows about posts and deletions. Returns how many
+    rows were deleted or examined.
+    """
+    with context.database.transaction() as connection:
+        attachments = Attachments(connection)
+        dropped = attachments.drop_provisional(_KEEP_PROVISIONAL, _ROWS)
+        dropped += attachments.forget_posts(_KEEP_POSTS, _ROWS)
+        return dropped + Files(connection).forget_deleted(_KEEP_DELETIONS, _ROWS)
+
+
+def remove_orphans(context: AppContext) -> int:
+    """Deletes stored objects that belong to no row, such as bytes that arrived after their upload had ended. Objects
+    whose names are not in our format stay.
+
+    Does nothing unless the search is due. The position is saved after each page, so that an interrupted run loses
+    nothing. Returns 1 if it stopped before the end of the list, else 0.
+    """
+    with context.database.transaction() as connection:
+        every = timedelta(seconds=context.settings.orphan_sweep_seconds)
+        is_claimed, after = Removals(connection).claim_search(every)
+        if not is_claimed:
+            return 0
+        now = clock.now(connection)
+    found = context.bucket.names(after)
+    for number in range(1, _PAGES + 1):
+        page = list(itertools.islice(found, _PAGE))
+        keys = {name.partition("/")[0] for name, stored_at in page if stored_at < now - _ORPHAN_AGE}
+        with context.database.reading() as connection:
+            orphans = Removals(connection).orphan_keys([key for key in keys if names.is_key(key)])
+        for key in orphans:
+            context.bucket.remove_key(key)
+        if orphans:
+            log.info("orphans_removed", count=len(orphans))
+        is_last = len(page) < _PAGE
+        is_due = number == _PAGES and not is_last
+        with context.database.transaction() as connection:
+            Removals(connection).note_search(None if is_last else page[-1][0], is_due=is_due)
+        if is_last:
+            return 0
+    return 1

@@ -1,1 +1,0 @@
-"""Background clean-up of objects and rows that are no longer needed."""
