@@ -53,8 +53,8 @@ class AppContext:
         self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
         #: Renditions that are made in the background: a picture and a video at once.
         self.rendition_pool = Pool(2)
-        #: The ids of renditions that this process makes. Their claims are renewed.
-        self.held_renditions: set[str] = set()
+        #: Ids of the renditions that this process makes → the share that is made. Their claims are renewed.
+        self.held_renditions: dict[str, float] = {}
 
     def storage(self, connection: Connection, caller: Caller) -> Storage:
         used, limit = Uploads(connection).used_bytes(caller.account_id), PLANS[caller.tier].storage_bytes

@@ -124,7 +124,7 @@ class Rendition(Record):
     failure: str | None
     #: When a post last asked for it.
     asked_at: datetime
-    #: Written by the previous release only. To be dropped in the next.
+    #: The share of a video that is made, from 0 to 1; null at the beginning.
     progress: float | None
     #: How often it was claimed.
     tries: int

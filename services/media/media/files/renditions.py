@@ -40,6 +40,7 @@ _WAIT_SECONDS = 20.0
 _LOOK_SECONDS = 0.1
 #: The `Retry-After` of MEDIA_PROCESSING. Our choice.
 _RETRY_SECONDS = {"photo": 2, "video": 5}
+_UNFINISHED = "A file of the post is being converted for the platform: {:.0f} % is done. Nothing was sent."
 #: Longer than a client waits before it repeats a publish, and than a platform fetches a file. Our choice.
 _KEPT_UNUSED = timedelta(hours=24)
 _BATCH = 100
@@ -74,7 +75,9 @@ def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> 
             time.sleep(_LOOK_SECONDS)
         else:
             RENDITIONS_DUE.wake()
-            raise ApiError(MEDIA_PROCESSING, retry_after_seconds=_RETRY_SECONDS[row.kind], media_id=row.id)
+            message = _UNFINISHED.format(rendition.progress * 100) if rendition.progress else None
+            wait_seconds = _RETRY_SECONDS[row.kind]
+            raise ApiError(MEDIA_PROCESSING, message, retry_after_seconds=wait_seconds, media_id=row.id)
         with context.database.reading() as connection:
             rendition = Renditions(connection).get(rendition.id)
     if rendition is None:
@@ -96,10 +99,10 @@ def make_due(context: AppContext) -> int:
 
 
 def renew_claims(context: AppContext) -> int:
-    """Renews the claims on the renditions that this process makes."""
-    if held := context.held_renditions.copy():
-        with context.database.transaction() as connection:
-            Renditions(connection).renew(held, LEASE)
+    """Renews the claims on the renditions that this process makes, and stores how far each has come."""
+    with context.database.transaction() as connection:
+        for rendition_id, progress in context.held_renditions.copy().items():
+            Renditions(connection).renew(rendition_id, progress, LEASE)
     return 0
 
 
@@ -144,14 +147,15 @@ def _make(
     storage does not answer or the machine is busy; the rendition is then due again soon.
     """
     began = time.monotonic()
-    context.held_renditions.add(rendition.id)
+    context.held_renditions[rendition.id] = 0.0
     try:
         if rendition.tries > _MAX_TRIES:
             log.error("rendition_given_up", rendition_id=rendition.id, media_id=row.id)
             raise Refused(rendition_making.UNMADE)
         object_name = row.object_of(rendition.slug)
         with slot:
-            facts = rendition_making.make(context, row, rendition.need, object_name)
+            progress = partial(context.held_renditions.__setitem__, rendition.id)
+            facts = rendition_making.make(context, row, rendition.need, object_name, progress)
         with context.database.transaction() as connection:
             is_there = Renditions(connection).record(rendition.id, **facts)
         if not is_there:  # deleted meanwhile
@@ -165,4 +169,4 @@ def _make(
             Renditions(connection).put_off(rendition.id, _PAUSE, counts=isinstance(error, FfmpegEnded))
         raise
     finally:
-        context.held_renditions.discard(rendition.id)
+        context.held_renditions.pop(rendition.id, None)

@@ -9,7 +9,7 @@ import re
 import signal
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -105,12 +105,13 @@ def run(
     made: str = "",
     *,
     options: str = "",
+    hear: Callable[[bytes], None] = lambda _: None,
 ) -> tuple[int, str]:
     """Runs ffmpeg on the source. If `made` has arguments for a new file, ffmpeg writes it into the target. Returns
     ffmpeg's exit status and the last part of its messages.
 
-    `options` are the arguments before the source. Raises SERVICE_UNAVAILABLE when ffmpeg did not run to its end. The
-    caller limits how many run at once, by `sandbox_pool.turn()` for instance.
+    `options` are the arguments before the source; `hear` gets the messages as they come. Raises SERVICE_UNAVAILABLE
+    when ffmpeg did not run to its end. The caller limits how many run at once, by `sandbox_pool.turn()` for instance.
     """
     if made:
         os.ftruncate(files.target, 0)
@@ -121,7 +122,7 @@ def run(
     options += f" -protocol_whitelist fd -f {_DEMUXERS[mime_type]} -fd 3 -i fd: {made}"
     command = (context.settings.ffmpeg, "-hide_banner", "-nostdin", *options.split())
     try:
-        with _heard() as (messages, kept):
+        with _heard(hear) as (messages, kept):
             ends = (files.read_back, files.target, messages, files.source)
             status = context.sandbox_pool.run_program(command, ends, limits, has_turn=True)
     except (NotStarted, WorkFailed) as error:
@@ -136,7 +137,7 @@ def run(
 
 
 @contextmanager
-def _heard() -> Iterator[tuple[int, bytearray]]:
+def _heard(hear: Callable[[bytes], None]) -> Iterator[tuple[int, bytearray]]:
     """Yields a descriptor to which ffmpeg writes its messages, and a buffer that has their end after the block."""
     ours, theirs = socket.socketpair()
     kept = bytearray()
@@ -144,6 +145,7 @@ def _heard() -> Iterator[tuple[int, bytearray]]:
     def collect() -> None:
         with ours:
             while piece := ours.recv(_KEPT_OUTPUT_BYTES):
+                hear(piece)
                 kept.extend(piece)
                 del kept[:-_KEPT_OUTPUT_BYTES]
 

@@ -1,10 +1,12 @@
 """Makes one rendition or thumbnail: fetches the file, runs sandboxed processes, stores the result.
 
 The rendition of a video takes minutes (`film_plan.py` decides how it is made): ffmpeg runs at the lowest priority, with
-one thread less than the machine has.
+one thread less than the machine has, and reports its progress.
 """
 
 import os
+import re
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -37,7 +39,9 @@ UNMADE = "The file cannot be made to fit the platform. Export it as JPEG or MP4,
 _UNMADE_FILM = (
     "The video cannot be converted to what the platform takes. Export it as MP4 with H.264, and upload that."
 )
-_OPTIONS = f"-v error -nostats -filter_threads {film_plan.THREADS} -threads {film_plan.THREADS}"
+_OPTIONS = f"-v error -nostats -progress pipe:2 -stats_period 1 -filter_threads {film_plan.THREADS}"
+_OPTIONS += f" -threads {film_plan.THREADS}"
+_MADE_UNTIL = re.compile(rb"out_time_us=(\d+)")
 _MADE = "-map 0:V:0 -map 0:a:0? {} -abort_on empty_output -movflags +faststart -f {}"
 #: Many films begin black. The thumbnail is the first frame, within so many seconds, of which a tenth is not black: our
 #: choice.
@@ -49,8 +53,13 @@ _LIGHT = (
 #: Decoding 20 s of 4K takes as long; the first frame is shown if it takes longer. Both searches fit the loop's 120 s.
 _FRAME_LIMITS = replace(ffmpeg.LIMITS, seconds=45, niceness=_LOWEST_PRIORITY)
 
+#: Gets the share of a video that is made, from 0 to 1.
+Progress = Callable[[float], None]
 
-def make(context: AppContext, row: MediaRow, need: Need, object_name: str) -> dict[str, Any]:
+
+def make(
+    context: AppContext, row: MediaRow, need: Need, object_name: str, progress: Progress = lambda _: None
+) -> dict[str, Any]:
     """Makes the rendition `need` of a file and stores it as the object `object_name`. Returns size in bytes, width,
     height, and the duration if there is one. A JPEG of a video is its thumbnail.
 
@@ -72,19 +81,19 @@ def make(context: AppContext, row: MediaRow, need: Need, object_name: str) -> di
         elif need.mime_type == JPEG:
             make_thumbnail(context, row.mime_type, need, files)
         else:
-            film = make_film(context, row.mime_type, need, files)
+            film = make_film(context, row.mime_type, need, files, progress)
             facts = {name: getattr(film, name) for name in ("width", "height", "duration_seconds")}
         return {**facts, "size_bytes": context.bucket.put(object_name, made, need.mime_type)}
 
 
-def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles) -> Film:
+def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles, progress: Progress) -> Film:
     """Makes the rendition of the video `files.source` that the need describes, in `files.target`. Returns its
     properties. Raises Refused if it cannot be made, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
     """
     found = ffmpeg.describe(context, mime_type, files.source)
     film = replace(found, size_bytes=os.fstat(files.source).st_size)
-    cpu_seconds = _CPU_SECONDS + int(_CPU_SECONDS_FOR_EACH * (film.duration_seconds or 0))
-    cpu_seconds = min(cpu_seconds, _MOST_CPU_SECONDS)
+    seconds = film.duration_seconds or 0
+    cpu_seconds = min(_CPU_SECONDS + int(_CPU_SECONDS_FOR_EACH * seconds), _MOST_CPU_SECONDS)
     limits = Limits(
         memory_bytes=_MEMORY_BYTES,
         seconds=cpu_seconds * _TIME_FOR_CPU,
@@ -92,10 +101,11 @@ def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles)
         file_bytes=need.max_bytes,
         niceness=_LOWEST_PRIORITY,
     )
+    hear = _reader(seconds, progress)
 
     def is_made(arguments: str) -> bool:
         made = _MADE.format(arguments, ffmpeg.MUXERS[need.mime_type])
-        status, output = ffmpeg.run(context, mime_type, files, limits, made, options=_OPTIONS)
+        status, output = ffmpeg.run(context, mime_type, files, limits, made, options=_OPTIONS, hear=hear)
         if status:
             log.warning("video_not_converted", status=status, mime_type=mime_type, problem=output[-500:])
         return not status
@@ -107,6 +117,22 @@ def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles)
     if not fits or not need.min_bytes <= os.fstat(files.target).st_size <= need.max_bytes:
         raise Refused(_UNMADE_FILM)
     return ffmpeg.describe(context, need.mime_type, files.read_back)
+
+
+def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
+    """Returns a function that reads ffmpeg's reports and tells `progress` the share of the video's `seconds` that is
+    made, which never falls.
+    """
+    share = 0.0
+
+    def hear(piece: bytes) -> None:
+        nonlocal share
+        found = _MADE_UNTIL.findall(piece)
+        if found and seconds:
+            share = max(share, min(int(found[-1]) / 1e6 / seconds, 1.0))
+            progress(share)
+
+    return hear
 
 
 def make_thumbnail(context: AppContext, mime_type: str, need: Need, files: FilmFiles) -> None:

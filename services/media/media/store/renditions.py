@@ -63,10 +63,9 @@ class Renditions(Store):
         due = next_rows(renditions.c.id, is_due, first=latest, limit=limit)
         return self._all(_claim(renditions.c.id.in_(due), lease), Rendition)
 
-    def renew(self, rendition_ids: Collection[str], lease: timedelta) -> None:
-        """Renews the claims on those that are still pending."""
-        are_held = and_(renditions.c.id.in_(rendition_ids), renditions.c.state == "pending")
-        self._count(update(renditions).where(are_held).values(lease_until=REAL_NOW + lease))
+    def renew(self, rendition_id: str, progress: float, lease: timedelta) -> None:
+        """Renews the claim on a pending rendition, and stores the share that is made (`progress`)."""
+        self._change(rendition_id, lease_until=REAL_NOW + lease, progress=progress)
 
     def put_off(self, rendition_id: str, wait: timedelta, *, counts: bool) -> None:
         """Ends a claim; the rendition is due again after `wait`. `counts`: whether the claim counts as a try."""

@@ -13,7 +13,7 @@ from media_kit.running_media import RunningMedia
 from contracts import media as api
 
 FFMPEG = imageio_ffmpeg.get_ffmpeg_exe()
-STATE = "SELECT state FROM renditions"
+STATE = "SELECT state, progress FROM renditions"
 
 
 def webm(folder: Path, seconds: int) -> bytes:
@@ -56,11 +56,11 @@ def test_a_rendition_cut_off_by_kill_9_leaves_nothing_and_is_made_by_the_next_pr
     storage.service.kill()
     storage.until(lambda: not runs(program))
     assert os.listdir(temporary) == []
-    assert storage.ask(STATE) == [("pending",)]
+    assert [state for state, _ in storage.ask(STATE)] == ["pending"]
     storage.run("UPDATE renditions SET lease_until = clock_timestamp()")  # the lease has passed
     storage.service.restart()
     storage.until(lambda: storage.ask(f"{STATE} WHERE state <> 'pending'"), seconds=120.0)
-    assert storage.ask(STATE) == [("made",)]
+    assert [state for state, _ in storage.ask(STATE)] == ["made"]
     request = api.GetFiles(media_ids=(media.media_id,), platform="TW")
     (file,) = storage.service.get_files(storage.caller(), request).files
     assert (file.mime_type, file.width, file.height) == ("video/mp4", 1280, 720)

@@ -44,18 +44,21 @@ def film(tmp_path: Path) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def fit(world: World, tmp_path: Path) -> Callable[..., tuple[FileFacts, str]]:
-    """`fit(path, **need)` makes a rendition. Returns its properties, and ffmpeg's description of it."""
+def fit(world: World, tmp_path: Path) -> Callable[..., tuple[FileFacts, str, list[float]]]:
+    """`fit(path, **need)` makes a rendition. Returns its properties, ffmpeg's description of it, and the reported
+    progress.
+    """
 
-    def run(path: Path, **fields: object) -> tuple[FileFacts, str]:
+    def run(path: Path, **fields: object) -> tuple[FileFacts, str, list[float]]:
+        reports: list[float] = []
         need = Need(**{"mime_type": "video/mp4", "max_bytes": 250 * MIB} | fields)  # type: ignore[arg-type]
         mime_type = TYPES[path.suffix[1:]]
         with path.open("rb") as source:
             world.context.bucket.put("a/film", source, mime_type)
         with fetched(world.context, "a/film") as (_, target, files):
-            made = rendition_making.make_film(world.context, mime_type, need, files)
+            made = rendition_making.make_film(world.context, mime_type, need, files, reports.append)
             (tmp_path / "made.mp4").write_bytes(os.pread(target.fileno(), 10**9, 0))
-        return made, described(tmp_path / "made.mp4")
+        return made, described(tmp_path / "made.mp4"), reports
 
     return run
 
@@ -94,13 +97,15 @@ def pictures(path: Path) -> str:
 def test_other_codecs_become_h264_and_aac_in_an_mp4_whose_index_comes_first(
     film: Callable[..., Path], fit: Callable[..., tuple], tmp_path: Path, name: str, options: tuple[str, ...]
 ) -> None:
-    made, description = fit(film(name, *options))
+    made, description, reports = fit(film(name, *options))
     assert re.search(r"Video: h264 \(High\).*yuv420p\(", description)
     assert "Audio: aac (LC)" in description
     assert (made.width, made.height, made.frame_rate) == (160, 90, 30)
     assert made.duration_seconds == pytest.approx(2, abs=0.1)
     data = (tmp_path / "made.mp4").read_bytes()
     assert 0 < data.index(b"moov") < data.index(b"mdat")
+    assert reports == sorted(reports)
+    assert 0.9 < reports[-1] <= 1
 
 
 def test_h264_in_a_mov_is_copied_with_its_rotation(
@@ -109,7 +114,7 @@ def test_h264_in_a_mov_is_copied_with_its_rotation(
     film("flat.mov", *H264)
     command = (FFMPEG, "-v", "error", "-display_rotation", "90", "-i", "flat.mov", "-c", "copy", "turned.mov")
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
-    made, _ = fit(tmp_path / "turned.mov")
+    made, _, _ = fit(tmp_path / "turned.mov")
     assert (made.width, made.height) == (90, 160)
     assert pictures(tmp_path / "made.mp4") == pictures(tmp_path / "turned.mov")
 
@@ -120,7 +125,7 @@ def test_a_rotation_becomes_upright_pictures(
     film("flat.mov", *HEVC)
     command = (FFMPEG, "-v", "error", "-display_rotation", "90", "-i", "flat.mov", "-c", "copy", "turned.mov")
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
-    made, description = fit(tmp_path / "turned.mov")
+    made, description, _ = fit(tmp_path / "turned.mov")
     assert (made.width, made.height) == (90, 160)
     assert "90x160" in description
     assert "rotation of" not in description
@@ -131,7 +136,7 @@ def test_a_cameras_uncompressed_sound_becomes_aac_and_its_pictures_are_copied(
 ) -> None:
     recorded = film("a.mov", *H264, "-c:a", "pcm_s16le")
     assert read(described(recorded)).audio_codec == "pcm_s16le"
-    _, description = fit(recorded, video_codecs=("h264",))
+    _, description, _ = fit(recorded, video_codecs=("h264",))
     assert "Audio: aac (LC)" in description
     assert pictures(tmp_path / "made.mp4") == pictures(recorded)
 
@@ -141,7 +146,7 @@ def test_a_cameras_ten_bit_h264_becomes_eight_bit(
 ) -> None:
     recorded = film("a.mp4", *H264[:4], "-pix_fmt", "yuv422p10le")
     assert read(described(recorded)).video_codec == "h264 yuv422p10le"
-    _, description = fit(recorded)
+    _, description, _ = fit(recorded)
     assert re.search(r"Video: h264 \(High\).*yuv420p\(", description)
 
 
@@ -149,19 +154,19 @@ def test_a_cameras_ten_bit_h264_becomes_eight_bit(
 def test_frames_are_dropped_or_repeated_and_the_length_stays(
     film: Callable[..., Path], fit: Callable[..., tuple], rate: int, wanted: float
 ) -> None:
-    made, _ = fit(film("a.mp4", *H264, rate=rate), frame_rate=wanted)
+    made, _, _ = fit(film("a.mp4", *H264, rate=rate), frame_rate=wanted)
     assert (made.frame_rate, made.duration_seconds) == (wanted, pytest.approx(2, abs=0.1))
 
 
 def test_pictures_are_scaled_to_the_size_that_is_needed(
     film: Callable[..., Path], fit: Callable[..., tuple]
 ) -> None:
-    made, _ = fit(film("a.mp4", *H264, side="426x240"), width=640, height=360)
+    made, _, _ = fit(film("a.mp4", *H264, side="426x240"), width=640, height=360)
     assert (made.width, made.height) == (640, 360)
 
 
 def test_odd_sides_become_even(film: Callable[..., Path], fit: Callable[..., tuple]) -> None:
-    made, _ = fit(film("a.webm", *VP9, side="161x91"))
+    made, _, _ = fit(film("a.webm", *VP9, side="161x91"))
     assert (made.width, made.height) == (160, 90)
 
 
@@ -170,7 +175,7 @@ def test_a_rendition_has_the_bytes_that_the_platform_takes(
 ) -> None:
     noisy = film("a.mp4", *H264, "-vf", "noise=alls=80:allf=t", "-crf", "10", side="320x180")
     limit = noisy.stat().st_size // 4
-    made, _ = fit(noisy, max_bytes=limit)
+    made, _, _ = fit(noisy, max_bytes=limit)
     assert limit // 4 < (tmp_path / "made.mp4").stat().st_size <= limit
     assert made.duration_seconds == pytest.approx(2, abs=0.1)
     fit(film("b.mp4", *H264, side="64x48"), min_bytes=76_800)
@@ -180,7 +185,7 @@ def test_a_rendition_has_the_bytes_that_the_platform_takes(
 def test_hdr_becomes_sdr_and_is_marked_as_such(film: Callable[..., Path], fit: Callable[..., tuple]) -> None:
     path = film("a.mov", *HEVC, "-vf", HLG)
     assert "arib-std-b67" in described(path)
-    _, description = fit(path)
+    _, description, _ = fit(path)
     assert re.search(r"yuv420p\(tv, bt709", description)
 
 
@@ -203,7 +208,7 @@ def test_a_recording_of_a_browser_without_a_frame_rate_is_made(
         "a.webm",
     )
     subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
-    made, description = fit(
+    made, description, _ = fit(
         tmp_path / "a.webm",
     )
     assert made.duration_seconds == pytest.approx(2, abs=0.1)
@@ -238,3 +243,16 @@ def test_a_rendition_runs_at_the_lowest_priority(
     monkeypatch.setattr(world.context.sandbox_pool, "run_program", note)
     fit(film("a.webm", *VP9))
     assert (19, 90) in given
+
+
+def test_the_share_that_is_made_never_falls() -> None:
+    shares: list[float] = []
+    hear = rendition_making._reader(2.0, shares.append)
+    for report in (
+        b"out_time_us=900000\n",
+        b"out_time_us=700000\n",
+        b"out_time_us=N/A\n",
+        b"out_time_us=2100000\n",
+    ):
+        hear(report)
+    assert shares == [0.45, 0.45, 1.0]

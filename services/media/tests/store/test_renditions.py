@@ -250,6 +250,19 @@ def test_a_call_waits_for_a_rendition_that_is_being_made_and_then_says_so(
     assert error.value.extras == {"retry_after_seconds": 2, "media_id": media.media_id}
 
 
+def test_a_call_tells_how_much_of_a_rendition_is_made(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    media = photo(world)
+    attach(world, media, "IG")
+    with world.database.transaction() as connection:
+        [claimed] = Renditions(connection).claim_due("photo", 5, timedelta(seconds=30))
+    world.context.held_renditions[claimed.id] = 0.42
+    renditions.renew_claims(world.context)
+    monkeypatch.setattr(renditions, "_WAIT_SECONDS", 0.0)
+    with pytest.raises(ApiError, match="MEDIA_PROCESSING") as error:
+        get(world, media, "IG")
+    assert ": 42 % is done. Nothing was sent." in error.value.message
+
+
 def test_renditions_are_kept_while_a_post_has_the_file_and_for_a_day(world: World) -> None:
     media = photo(world)
     attach(world, media, "IG")
