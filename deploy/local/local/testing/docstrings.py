@@ -1,4 +1,4 @@
-"""`python -m local.testing.docstrings SEED`: draws 40 docstrings of services and libs, for a reader without the code.
+"""`python -m local.testing.docstrings SEED`: draws 40 docstrings of our packages, for a reader without the code.
 
 Each stands under its signature, as an editor shows it.
 """
@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from local.paths import ROOT
 
 COUNT = 40
+FOLDERS = ("services", "libs", "simulator", "clients", "bench")
 
 
 def docstrings() -> Iterator[tuple[str, str]]:
     """Yields the file and signature of each documented thing, and its text. Tests and migrations are left out."""
     listed = subprocess.run(
-        ["git", "ls-files", "services/*.py", "libs/*.py"],
+        ["git", "ls-files", *(f"{folder}/*.py" for folder in FOLDERS)],
         cwd=ROOT,
         capture_output=True,
         text=True,
