@@ -750,7 +750,7 @@ export abstract class Operations {
   }
 
   /**
-   * Queue held posts again: the given ones, those of one maker, or all.
+   * Queue held posts again: those with the given ids, those that one person made, or all.
    *
    * `POST /api/v1/posts/held/release`. Needs the scope `write:posts`.
    */
@@ -759,7 +759,7 @@ export abstract class Operations {
   }
 
   /**
-   * Queue held posts again: the given ones, those of one maker, or all.
+   * Queue held posts again: those with the given ids, those that one person made, or all.
    *
    * `POST /api/v1/posts/held/release`. Needs the scope `write:posts`.
    */
@@ -771,7 +771,7 @@ export abstract class Operations {
   }
 
   /**
-   * Cancel held posts: the given ones, those of one maker, or all.
+   * Cancel held posts: those with the given ids, those that one person made, or all.
    *
    * `POST /api/v1/posts/held/cancel`. Needs the scope `write:posts`.
    */
@@ -780,7 +780,7 @@ export abstract class Operations {
   }
 
   /**
-   * Cancel held posts: the given ones, those of one maker, or all.
+   * Cancel held posts: those with the given ids, those that one person made, or all.
    *
    * `POST /api/v1/posts/held/cancel`. Needs the scope `write:posts`.
    */

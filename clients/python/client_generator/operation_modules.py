@@ -36,11 +36,12 @@ def operations_module(tag: str, methods: Iterable[Method]) -> str:
     """Returns the module of one tag."""
     own = list(methods)
     name = class_name(tag)
+    title = f"The API's operations of the group {tag}"
     return (
         f'{MARK}"""Operations of the group {tag}."""\n\n{_IMPORTS}\n\n'
-        f'class {name}(Caller):\n    """The group\'s operations; each method waits for the answer."""\n\n'
+        f'class {name}(Caller):\n    """{title}; each method waits for the answer."""\n\n'
         + "\n".join(_texts(own, is_async=False))
-        + f'\n\nclass Async{name}(AsyncCaller):\n    """The group\'s operations for asyncio: await each call."""\n\n'
+        + f'\n\nclass Async{name}(AsyncCaller):\n    """{title} for asyncio: await each call."""\n\n'
         + "\n".join(_texts(own, is_async=True))
     )
 

@@ -92,7 +92,9 @@ def components_in(part: Any) -> Iterator[str]:
 
 
 def closure(parts: Any, components: dict[str, Schema]) -> list[str]:
-    """Returns the names of all components that these parts need, in the order of the description."""
+    """Returns the names of all component schemas to which these parts of an OpenAPI description refer, directly or
+    through others, in the description's order.
+    """
     found: set[str] = set()
     waiting = list(components_in(parts))
     while waiting:

@@ -15,7 +15,8 @@ class RotateKeys(Record):
 class KeysRotated(Record):
     """How many secrets were encrypted again.
 
-    `unreadable`: ids of secrets that no configured key decrypts. `next` is None at the end.
+    `unreadable`: ids of secrets that no configured key decrypts. `next`: where the next call continues; None after the
+    last secret.
     """
 
     rotated: int

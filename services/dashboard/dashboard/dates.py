@@ -28,9 +28,9 @@ class Dates:
 
     @classmethod
     def of(cls, zone: str | None, language: str | None) -> "Dates":
-        """Returns the dates for this zone and language.
+        """Returns the formatter of dates for this zone and language.
 
-        A zone that this machine does not know is replaced by UTC, a language by the closest one that it knows.
+        An unknown zone is replaced by UTC, an unknown language by the closest known one.
         """
         return cls(zone if zone in times.zones() else "UTC", languages.closest(language or languages.DEFAULT))
 
@@ -91,7 +91,7 @@ class InCalendar(NamedTuple):
 
 
 def in_calendar(at: datetime, zone: str, brand_zone: str) -> InCalendar:
-    """Returns how an entry of a calendar in `zone` shows a time. `brand_zone`: the zone of the post's brand."""
+    """Returns how a calendar in `zone` shows the time of a post, with that in the brand's zone if it is another."""
     mine: Dates = g.dates
     local = brands = at.astimezone(times.zone_of(zone))
     there = ""

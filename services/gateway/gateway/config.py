@@ -1,4 +1,4 @@
-"""The gateway's settings: the only reader of the environment besides HOST and PORT (`__main__.py`)."""
+"""The gateway's settings. Only this module reads the environment, except HOST and PORT, which `__main__.py` reads."""
 
 from chassis import config
 from chassis.signatures import Signatures

@@ -184,9 +184,11 @@ def decide_all(
     charges: Mapping[str, UnitCharge],
     now: datetime,
 ) -> list[Decision]:
-    """Decides demands in order; each sees what the earlier ones used. Returns a decision for each.
+    """Decides in order whether these requests may run; each sees the units that the earlier ones used. Returns a
+    decision for each.
 
-    `counters`: by subject (account or sandbox token). `charges`: by operation id.
+    `counters`: subject (account or sandbox token) → its counters. `charges`: operation id → the unit that an earlier
+    try of the operation was charged.
     """
     counters, charges = dict(counters), dict(charges)
     decisions = []

@@ -30,7 +30,7 @@ class Gate:
         self.fields_name: str | None = None
 
     def open(self) -> None:
-        """Removes the limit of the app's calls, and accepts both parameter names for a post's fields again."""
+        """Removes the limit of the app's calls, and accepts both `tweet.fields` and `post.fields` again."""
         self.left = self.fields_name = None
 
     def run(

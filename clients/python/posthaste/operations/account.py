@@ -13,7 +13,7 @@ from posthaste.exchange import Call
 
 
 class AccountOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Account; each method waits for the answer."""
 
     def get_service(self) -> records.Probe:
         """Get the name and version of this API.
@@ -146,7 +146,7 @@ class AccountOperations(Caller):
 
 
 class AsyncAccountOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Account for asyncio: await each call."""
 
     async def get_service(self) -> records.Probe:
         """Get the name and version of this API.

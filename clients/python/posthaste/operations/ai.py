@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class AIOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group AI; each method waits for the answer."""
 
     def generate_image(
         self,
@@ -174,7 +174,7 @@ class AIOperations(Caller):
 
 
 class AsyncAIOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group AI for asyncio: await each call."""
 
     async def generate_image(
         self,

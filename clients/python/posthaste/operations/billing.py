@@ -10,7 +10,7 @@ from posthaste.exchange import Call
 
 
 class BillingOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Billing; each method waits for the answer."""
 
     def get_billing(self) -> records.Billing:
         """Get the plan, the AI credits, the packs for sale with their payment links, and auto-refill.
@@ -51,7 +51,7 @@ class BillingOperations(Caller):
 
 
 class AsyncBillingOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Billing for asyncio: await each call."""
 
     async def get_billing(self) -> records.Billing:
         """Get the plan, the AI credits, the packs for sale with their payment links, and auto-refill.

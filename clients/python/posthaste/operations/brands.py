@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class BrandsOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Brands; each method waits for the answer."""
 
     def list_brands(
         self, *, archived: bool | None = None, limit: int | None = None, cursor: str | None = None
@@ -194,7 +194,7 @@ class BrandsOperations(Caller):
 
 
 class AsyncBrandsOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Brands for asyncio: await each call."""
 
     async def list_brands(
         self, *, archived: bool | None = None, limit: int | None = None, cursor: str | None = None

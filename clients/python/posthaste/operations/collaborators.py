@@ -12,7 +12,7 @@ from posthaste.exchange import Call, path_of
 
 
 class CollaboratorsOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Collaborators; each method waits for the answer."""
 
     def list_collaborators(
         self, id: str, *, limit: int | None = None, cursor: str | None = None
@@ -87,7 +87,7 @@ class CollaboratorsOperations(Caller):
 
 
 class AsyncCollaboratorsOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Collaborators for asyncio: await each call."""
 
     async def list_collaborators(
         self, id: str, *, limit: int | None = None, cursor: str | None = None

@@ -12,7 +12,7 @@ from posthaste.exchange import Call
 
 
 class CommentsOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Comments; each method waits for the answer."""
 
     def list_comments(
         self,
@@ -87,7 +87,7 @@ class CommentsOperations(Caller):
 
 
 class AsyncCommentsOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Comments for asyncio: await each call."""
 
     async def list_comments(
         self,

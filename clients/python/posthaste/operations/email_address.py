@@ -10,7 +10,7 @@ from posthaste.exchange import Call
 
 
 class EmailAddressOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Email address; each method waits for the answer."""
 
     def change_email(
         self,
@@ -76,7 +76,7 @@ class EmailAddressOperations(Caller):
 
 
 class AsyncEmailAddressOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Email address for asyncio: await each call."""
 
     async def change_email(
         self,

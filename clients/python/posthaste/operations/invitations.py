@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class InvitationsOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Invitations; each method waits for the answer."""
 
     def invite_person(
         self, id: str, *, email: str, role: Literal["full", "limited"], idempotency_key: str | None = None
@@ -133,7 +133,7 @@ class InvitationsOperations(Caller):
 
 
 class AsyncInvitationsOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Invitations for asyncio: await each call."""
 
     async def invite_person(
         self, id: str, *, email: str, role: Literal["full", "limited"], idempotency_key: str | None = None

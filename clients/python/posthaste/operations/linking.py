@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class LinkingOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Linking; each method waits for the answer."""
 
     def begin_link(
         self,
@@ -77,7 +77,7 @@ class LinkingOperations(Caller):
 
 
 class AsyncLinkingOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Linking for asyncio: await each call."""
 
     async def begin_link(
         self,

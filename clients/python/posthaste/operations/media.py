@@ -12,7 +12,7 @@ from posthaste.exchange import Call, path_of
 
 
 class MediaOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Media; each method waits for the answer."""
 
     def list_media(
         self,
@@ -133,7 +133,7 @@ class MediaOperations(Caller):
 
 
 class AsyncMediaOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Media for asyncio: await each call."""
 
     async def list_media(
         self,

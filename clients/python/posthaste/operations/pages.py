@@ -12,7 +12,7 @@ from posthaste.exchange import Call, path_of
 
 
 class PagesOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Pages; each method waits for the answer."""
 
     def list_pages(
         self,
@@ -98,7 +98,7 @@ class PagesOperations(Caller):
 
 
 class AsyncPagesOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Pages for asyncio: await each call."""
 
     async def list_pages(
         self,

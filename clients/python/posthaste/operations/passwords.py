@@ -9,7 +9,7 @@ from posthaste.exchange import Call
 
 
 class PasswordsOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Passwords; each method waits for the answer."""
 
     def forgot_password(self, *, email: str) -> records.ResetRequested:
         """Mail a link that resets the password, if the address has an account.
@@ -76,7 +76,7 @@ class PasswordsOperations(Caller):
 
 
 class AsyncPasswordsOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Passwords for asyncio: await each call."""
 
     async def forgot_password(self, *, email: str) -> records.ResetRequested:
         """Mail a link that resets the password, if the address has an account.

@@ -14,7 +14,7 @@ from posthaste.exchange import Call, path_of
 
 
 class PostsOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Posts; each method waits for the answer."""
 
     def schedule_post(
         self,
@@ -518,7 +518,7 @@ class PostsOperations(Caller):
         past_due: Literal["hold", "now"] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PostsReleased:
-        """Queue held posts again: the given ones, those of one maker, or all.
+        """Queue held posts again: those with the given ids, those that one person made, or all.
 
         `POST /api/v1/posts/held/release`. Needs the scope `write:posts`.
         """
@@ -540,7 +540,7 @@ class PostsOperations(Caller):
         past_due: Literal["hold", "now"] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PostsReleased:
-        """Queue held posts again: the given ones, those of one maker, or all.
+        """Queue held posts again: those with the given ids, those that one person made, or all.
 
         `POST /api/v1/posts/held/release`. Needs the scope `write:posts`.
         """
@@ -558,7 +558,7 @@ class PostsOperations(Caller):
     def cancel_held_posts(
         self, *, post_ids: Sequence[str], idempotency_key: str | None = None
     ) -> records.HeldPostsCancelled:
-        """Cancel held posts: the given ones, those of one maker, or all.
+        """Cancel held posts: those with the given ids, those that one person made, or all.
 
         `POST /api/v1/posts/held/cancel`. Needs the scope `write:posts`.
         """
@@ -576,7 +576,7 @@ class PostsOperations(Caller):
     def cancel_held_posts_of_maker(
         self, *, made_by: str, idempotency_key: str | None = None
     ) -> records.HeldPostsCancelled:
-        """Cancel held posts: the given ones, those of one maker, or all.
+        """Cancel held posts: those with the given ids, those that one person made, or all.
 
         `POST /api/v1/posts/held/cancel`. Needs the scope `write:posts`.
         """
@@ -678,7 +678,7 @@ class PostsOperations(Caller):
 
 
 class AsyncPostsOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Posts for asyncio: await each call."""
 
     async def schedule_post(
         self,
@@ -1182,7 +1182,7 @@ class AsyncPostsOperations(AsyncCaller):
         past_due: Literal["hold", "now"] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PostsReleased:
-        """Queue held posts again: the given ones, those of one maker, or all.
+        """Queue held posts again: those with the given ids, those that one person made, or all.
 
         `POST /api/v1/posts/held/release`. Needs the scope `write:posts`.
         """
@@ -1204,7 +1204,7 @@ class AsyncPostsOperations(AsyncCaller):
         past_due: Literal["hold", "now"] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PostsReleased:
-        """Queue held posts again: the given ones, those of one maker, or all.
+        """Queue held posts again: those with the given ids, those that one person made, or all.
 
         `POST /api/v1/posts/held/release`. Needs the scope `write:posts`.
         """
@@ -1222,7 +1222,7 @@ class AsyncPostsOperations(AsyncCaller):
     async def cancel_held_posts(
         self, *, post_ids: Sequence[str], idempotency_key: str | None = None
     ) -> records.HeldPostsCancelled:
-        """Cancel held posts: the given ones, those of one maker, or all.
+        """Cancel held posts: those with the given ids, those that one person made, or all.
 
         `POST /api/v1/posts/held/cancel`. Needs the scope `write:posts`.
         """
@@ -1240,7 +1240,7 @@ class AsyncPostsOperations(AsyncCaller):
     async def cancel_held_posts_of_maker(
         self, *, made_by: str, idempotency_key: str | None = None
     ) -> records.HeldPostsCancelled:
-        """Cancel held posts: the given ones, those of one maker, or all.
+        """Cancel held posts: those with the given ids, those that one person made, or all.
 
         `POST /api/v1/posts/held/cancel`. Needs the scope `write:posts`.
         """

@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class RequestsOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Requests; each method waits for the answer."""
 
     def get_usage(self, *, days: int | None = None) -> records.DailyUsage:
         """Get the number of requests of each day, today first; days are in UTC.
@@ -117,7 +117,7 @@ class RequestsOperations(Caller):
 
 
 class AsyncRequestsOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Requests for asyncio: await each call."""
 
     async def get_usage(self, *, days: int | None = None) -> records.DailyUsage:
         """Get the number of requests of each day, today first; days are in UTC.

@@ -9,7 +9,7 @@ from posthaste.exchange import Call
 
 
 class SecondFactorOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Second factor; each method waits for the answer."""
 
     def get_totp(self) -> records.Totp:
         """Get whether signing in needs a code of an authenticator app.
@@ -71,7 +71,7 @@ class SecondFactorOperations(Caller):
 
 
 class AsyncSecondFactorOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Second factor for asyncio: await each call."""
 
     async def get_totp(self) -> records.Totp:
         """Get whether signing in needs a code of an authenticator app.

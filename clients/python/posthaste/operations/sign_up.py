@@ -10,7 +10,7 @@ from posthaste.exchange import Call
 
 
 class SignUpOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Sign-up; each method waits for the answer."""
 
     def sign_up(
         self,
@@ -44,7 +44,7 @@ class SignUpOperations(Caller):
 
 
 class AsyncSignUpOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Sign-up for asyncio: await each call."""
 
     async def sign_up(
         self,

@@ -12,7 +12,7 @@ from posthaste.exchange import Call, path_of
 
 
 class SigningInOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Signing in; each method waits for the answer."""
 
     def log_in(self, *, email: str, password: str, totp_code: str | Unset | None = UNSET) -> records.LoggedIn:
         """Sign in with e-mail address and password; the session's token is shown only in this answer.
@@ -101,7 +101,7 @@ class SigningInOperations(Caller):
 
 
 class AsyncSigningInOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Signing in for asyncio: await each call."""
 
     async def log_in(
         self, *, email: str, password: str, totp_code: str | Unset | None = UNSET

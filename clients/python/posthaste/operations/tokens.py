@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class TokensOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Tokens; each method waits for the answer."""
 
     def list_tokens(self, *, limit: int | None = None, cursor: str | None = None) -> records.TokenList:
         """List the account's tokens, newest first, with the revoked ones and those of collaborators; never
@@ -143,7 +143,7 @@ class TokensOperations(Caller):
 
 
 class AsyncTokensOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Tokens for asyncio: await each call."""
 
     async def list_tokens(self, *, limit: int | None = None, cursor: str | None = None) -> records.TokenList:
         """List the account's tokens, newest first, with the revoked ones and those of collaborators; never

@@ -13,7 +13,7 @@ from posthaste.exchange import Call, path_of
 
 
 class WebhooksOperations(Caller):
-    """The group's operations; each method waits for the answer."""
+    """The API's operations of the group Webhooks; each method waits for the answer."""
 
     def list_webhooks(
         self,
@@ -291,7 +291,7 @@ class WebhooksOperations(Caller):
 
 
 class AsyncWebhooksOperations(AsyncCaller):
-    """The group's operations for asyncio: await each call."""
+    """The API's operations of the group Webhooks for asyncio: await each call."""
 
     async def list_webhooks(
         self,

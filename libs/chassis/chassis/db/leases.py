@@ -138,7 +138,8 @@ class WorkerLease:
 
     @property
     def worker_id(self) -> str | None:
-        """The worker's id; None while it is not registered, or reaped and not registered again."""
+        """The worker's id; None before it registers, and after its lapsed registration was deleted, until it registers
+        again."""
         return self._id
 
     def keep(self) -> None:

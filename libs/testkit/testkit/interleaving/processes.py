@@ -29,7 +29,7 @@ _SHOWN_CHARACTERS = 90
 
 
 class Thread:
-    """A thread of a simulated process. It runs a `Try`, or is a helper thread that the code under test has started."""
+    """A thread of a simulated process: it runs the steps of a `Try` of the test, or the code under test started it."""
 
     def __init__(self, name: str, process: "Process", cuts: tuple[Cut, ...], ident: int = 0) -> None:
         self.name, self.process, self.cuts = name, process, cuts

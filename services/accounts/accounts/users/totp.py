@@ -125,8 +125,8 @@ def disable_totp(
 
 
 def turn_off_totp(connection: Connection, caller: Caller, request: UserId) -> Totp:
-    """Turns the second factor off, for the operator: a person has lost the app and the recovery codes. Raises
-    NOT_FOUND for an unknown user.
+    """Turns off a user's second factor. The operator does so for a person who has lost the app and the recovery codes.
+    Raises NOT_FOUND for an unknown user.
     """
     caller.check_operator()
     user = access.account(connection, request.user_id)

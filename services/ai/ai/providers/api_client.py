@@ -77,7 +77,8 @@ class ApiClient:
 
     @contextmanager
     def stream(self, url: str, *, deadline: float) -> Iterator[Clip]:
-        """Yields a file in chunks. Follows redirects, but sends our key to the API's own host only."""
+        """Yields a file as a clip, whose chunks can be read during the block. Follows redirects, but sends our key to
+        the API's own host only."""
         for _ in range(_MAX_REDIRECTS + 1):
             with self._request("GET", url, deadline, None, {}) as response:
                 target = response.headers.get("Location")

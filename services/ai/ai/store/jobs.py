@@ -229,8 +229,8 @@ class Jobs:
         return [Claim(row.id, row.fence) for row in rows]
 
     def fail_lost(self, claim: Claim, code: str, error: str, limit_seconds: float) -> Job | None:
-        """Marks a job that no worker will end as failed and returns it; None if it is no longer lost (see `lost`).
-        Refund it in the same transaction.
+        """Marks a lost job as failed and returns it; None if it is no longer lost (see `lost`). The caller refunds it
+        in the same transaction.
         """
         values = {**claim._asdict(), "code": code, "error": error, "limit_seconds": limit_seconds}
         return self._one(_FAIL_LOST, values)

@@ -144,8 +144,8 @@ def _made(**result: Any) -> str:
 
 
 def _shown(part: str, **more: Any) -> str:
-    """Renders the template `part` for the form of a post or, without JavaScript, on a page of its own, from which a
-    post can be begun with what was made.
+    """Renders the template `part` as a fragment for the form of a post. Without JavaScript, renders it as a page of its
+    own, with a link that begins a post with the made text or picture.
     """
     is_asked_for = "HX-Request" in request.headers
     is_page = not is_asked_for or "page" in request.args

@@ -26,7 +26,7 @@ _MICROSECONDS = re.compile(
 
 
 def encode(value: Any) -> bytes:
-    """Encodes a value as JSON. Times are ISO 8601 texts with milliseconds (decisions "Timestamps out")."""
+    """Encodes a value as JSON. Times are ISO 8601 texts with milliseconds (docs/decisions.md, "Timestamps out")."""
     return _MICROSECONDS.sub(b"", _encode(value))
 
 

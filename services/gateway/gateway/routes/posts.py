@@ -173,13 +173,13 @@ def retry_post(exchange: Exchange, request: api.PostId) -> ScheduledPostView:
 
 @endpoint("POST", "/posts/held/release", scope="write:posts", meter="writes", errors=_REACH)
 def release_held_posts(exchange: Exchange, request: api.ReleasePosts) -> api.PostsReleased:
-    """Queue held posts again: the given ones, those of one maker, or all."""
+    """Queue held posts again: those with the given ids, those that one person made, or all."""
     return exchange.relay(exchange.services.publishing.release_held_posts, request)
 
 
 @endpoint("POST", "/posts/held/cancel", scope="write:posts", meter="writes", errors=_REACH)
 def cancel_held_posts(exchange: Exchange, request: api.HeldPosts) -> api.HeldPostsCancelled:
-    """Cancel held posts: the given ones, those of one maker, or all."""
+    """Cancel held posts: those with the given ids, those that one person made, or all."""
     return exchange.relay(exchange.services.publishing.cancel_held_posts, request)
 
 

@@ -220,7 +220,7 @@ def _begin(
 
 
 def _repeat(app: AppContext, caller: Caller, reply_id: str) -> api.Reply | None:
-    """Returns the reply that an earlier request of the operation made; None if the platform refused it, so that it may
+    """Returns the reply that an earlier request of the operation made; None if the platform refused it: then it may
     be sent again. Raises POST_IN_PROGRESS while its outcome is unknown."""
     with app.database.reading() as connection:
         row = Comments(connection).get_reply(reply_id)

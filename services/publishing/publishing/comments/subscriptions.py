@@ -23,7 +23,8 @@ _FIRST_WAIT_SECONDS = 5.0
 
 
 def subscribe_pages(app: AppContext) -> int:
-    """Claims pages and starts subscribing them. Returns how many it claimed; 0 where no webhooks are configured."""
+    """Claims pages and starts subscribing our app to their comments. Returns how many it claimed; 0 where no webhooks
+    are configured."""
     return app.side.fill("subscriptions", partial(_claim, app)) if app.settings.hears_hooks else 0
 
 

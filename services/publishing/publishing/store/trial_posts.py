@@ -38,7 +38,7 @@ class TrialPosts:
         return self._connection.execute(statement).rowcount == 1
 
     def save(self, page_id: str, text: str, **values: Any) -> None:
-        """Stores column values, such as checkpoint or remote id, of the test post with this text."""
+        """Stores column values, such as checkpoint or remote id, of the page's test post with this text."""
         self._connection.execute(update(trial_posts).where(*_of(page_id, text)).values(**values))
 
     def forget(self, page_id: str, text: str) -> None:

@@ -118,7 +118,7 @@ class Uploads(StagedFiles):
         """Returns the processed file; None while LinkedIn is processing it or cannot be asked; {} if LinkedIn does not
         let us read it.
 
-        Appends a refusal to read the file to the list `refused`.
+        In the last case, appends LinkedIn's refusal to the list `refused`.
         """
         try:
             file = self._calls.read(account, path)

@@ -1,4 +1,4 @@
-"""Checks what X says about an account's access."""
+"""The checks of X: whether it takes our name of the parameter for a post's fields, and allows recent search."""
 
 from collections.abc import Iterator
 

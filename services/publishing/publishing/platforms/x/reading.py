@@ -123,7 +123,7 @@ class XReading(Connector):
 
 
 def _message_limit(subscription: str | None) -> int | None:
-    """Returns the length of the longest message with this subscription; None if X does not tell the subscription."""
+    """Returns how long a post may be with this subscription of an account; None if X does not say which it has."""
     if subscription is None:
         return None
     return PREMIUM_LIMIT if subscription in _PREMIUM else PLATFORMS["TW"].message_limit
