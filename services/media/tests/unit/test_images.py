@@ -98,6 +98,27 @@ def test_the_orientation_is_kept_and_the_size_is_as_displayed(
     assert inspect_image(stored, mime_type)[1] == stored
 
 
+@pytest.mark.parametrize("kind", [b"tEXt", b"zTXt"])
+def test_the_orientation_that_imagemagick_writes_as_text_is_kept(
+    inspect_image: Callable[..., Any], kind: bytes
+) -> None:
+    def upload(exif: str) -> tuple[dict[str, Any], bytes]:
+        text = f"\nexif\n{len(exif) // 2:8}\n{exif[:72]}\n{exif[72:]}\n".encode()
+        if kind == b"zTXt":
+            text = b"\0" + zlib.compress(text)
+        named = _chunk(kind, b"Raw profile type exif\0" + text)
+        return inspect_image(data[:33] + named + data[33:], "image/png")
+
+    data, exif = samples.picture("image/png"), Image.Exif()
+    exif[0x0112], exif[0x010F] = 6, "a camera of some name"
+    found, stored = upload(exif.tobytes().hex())
+    assert (found["width"], found["height"]) == (30, 40)
+    with Image.open(io.BytesIO(stored)) as image:
+        assert dict(image.getexif()) == {0x0112: 6}
+    upright = {"mime_type": "image/png", "width": 40, "height": 30, "changed": True}
+    assert upload("no digits") == upload("") == (upright, data)
+
+
 @pytest.mark.parametrize("mime_type", ["image/png", "image/gif", "image/webp"])
 def test_an_animation_keeps_its_frames(inspect_image: Callable[..., Any], mime_type: str) -> None:
     data = samples.animation(mime_type)

@@ -12,6 +12,10 @@ _KEPT = frozenset(
 #: The chunks with pixels. Decoders do not look at their checksums.
 _PIXELS = frozenset((b"IDAT", b"fdAT"))
 _XMP = b"XML:com.adobe.xmp\0"
+#: The texts in which ImageMagick writes EXIF, as hexadecimal digits. Other programs read it there, browsers do not.
+_TEXTS, _EXIF_TEXT = frozenset((b"tEXt", b"zTXt")), b"Raw profile type exif\0"
+#: Two digits for each byte, and line ends: EXIF in a JPEG has at most 64 KiB.
+_MAX_TEXT_BYTES = 3 * 2**16
 #: The head of a chunk; the length of head and checksum.
 _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
@@ -62,8 +66,24 @@ def _other(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
         picture.frames += 1
     elif kind == b"eXIf":
         picture.exif_orientation = exif.orientation(bytes(body))
+    elif kind in _TEXTS and bytes(body[: len(_EXIF_TEXT)]) == _EXIF_TEXT:
+        tiff = _exif_in_text(kind, bytes(body[len(_EXIF_TEXT) :]))
+        picture.exif_orientation = picture.exif_orientation or exif.orientation(tiff)
     elif kind == b"iTXt" and bytes(body[: len(_XMP)]) == _XMP:
         picture.xmp_orientation = exif.xmp_orientation(body)
     if kind in _KEPT:
         picture.kept.append(chunk)
         picture.kept_metadata.append(chunk)
+
+
+def _exif_in_text(kind: bytes, text: bytes) -> bytes:
+    """Returns the EXIF block in ImageMagick's text: an empty line, a name, a length, and lines of hexadecimal digits.
+    Returns nothing for a text of another form.
+    """
+    try:
+        if kind == b"zTXt":
+            text = zlib.decompressobj().decompress(text[1:], _MAX_TEXT_BYTES)
+        digits = b"".join(text[:_MAX_TEXT_BYTES].split(b"\n")[3:])
+        return bytes.fromhex(digits[: len(digits) & ~1].decode("ascii")).removeprefix(b"Exif\0\0")
+    except (zlib.error, ValueError):
+        return b""
