@@ -1,7 +1,7 @@
 """Creates spans while tracing is on. Only `tracing` uses this module.
 
-Recorded spans are objects of the OpenTelemetry SDK. Their attributes contain no URL, statement, token or text. They hold
-only the host of an address, the code or type of an error, and the first 16 hex digits of the SHA-256 of an account's id.
+Recorded spans are objects of the OpenTelemetry SDK. Their attributes contain no URL, statement, token or text, but the
+host of an address, the code or type of an error, and the first 16 hex digits of the SHA-256 of an account's id.
 """
 
 import hashlib
