@@ -53,9 +53,8 @@ SECRETS = (
 )
 #: Where packs are bought with `--payments`; in the simulator a control call pays there.
 PACK_LINKS = ",".join(f"{size}=https://buy.posthaste.test/{size}" for size in (500, 1_500, 5_000, 15_000))
-#: How often comments are asked for (age=wait in seconds): 5 s for young posts (local-stack.md, "Waiting times"). Tests
-#: publish many posts, and few of them get a comment after two minutes.
-COMMENT_POLLS = "120=5,86400=30,259200=300,1209600=3600,2592000=86400"
+#: How often comments are asked for (age=wait in seconds): 5 s for young posts (local-stack.md, "Waiting times").
+COMMENT_POLLS = "3600=5,86400=15,259200=300,1209600=3600,2592000=86400"
 #: The services with a database of their own, with migrations.
 DATABASES = ("accounts", "quota", "publishing", "ai", "media", "webhooks", "gateway")
 #: Passwords that the runner generates once for each run directory. Each is only given to its own service, in
