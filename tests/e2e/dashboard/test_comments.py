@@ -74,8 +74,9 @@ def test_new_comments_are_counted_and_shown_alone_until_they_are_answered(
     asked: Any, simulator: Simulator
 ) -> None:
     window, api = asked.window, asked.account.api
+    asked.open("/posts")
     window.run(
-        "const seen = `posthaste-comments-seen-${document.body.dataset.person}`;"
+        "const seen = ['posthaste-comments-seen', document.body.dataset.person].filter(Boolean).join('-');"
         "localStorage.setItem(seen, new Date(Date.now() - 3600000).toISOString());"
         "localStorage.setItem('posthaste-comments-seen-of-somebody-else', new Date().toISOString())"
     )
