@@ -24,8 +24,6 @@ from local.processes.table import NotReady
 from local.testing.runs import NO_ENGINE
 
 IS_CORE = os.environ["CONTAINERS"] == "core"
-#: Of `core`, the tests beside which the parent release's images are built.
-BESIDE_BUILDS = ("test_backup_and_restore.py", "test_large_files.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,20 +32,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measures each idle stack while no image is built: that of `compact` after its other tests, that of `core` after
-    the tests that run beside builds.
-    """
+    """Measures the idle stack of `compact` after its other tests: the images of `core` are built meanwhile."""
 
-    def place(item: pytest.Item) -> int:
-        if item.path.name == "test_idle.py":
-            return 1
-        return 0 if stack_of(item) == "compact" or item.path.name in BESIDE_BUILDS else 2
+    def is_last(item: pytest.Item) -> bool:
+        return item.path.name == "test_idle.py"
 
-    for profile in ("compact", "core"):
-        numbers = [number for number, item in enumerate(items) if stack_of(item) == profile]
-        in_order = sorted((items[number] for number in numbers), key=place)
-        for number, item in zip(numbers, in_order, strict=True):
-            items[number] = item
+    of_compact = [item for item in items if stack_of(item) == "compact"]
+    of_compact.sort(key=is_last)
+    items[:] = [of_compact.pop(0) if stack_of(item) == "compact" else item for item in items]
 
 
 def stack_of(item: pytest.Item) -> str | None:
