@@ -1,5 +1,7 @@
-"""Makes the rows of publishing's tables: pages, posts, attempts and comment polls. Posts are stored in the order of
-their times, as in production.
+"""Fills publishing's tables: pages, posts, attempts and comment polls.
+
+Published posts come first, nearly in the order of their creation, as in production. Planned, failed and cancelled posts
+follow, and at last the due posts.
 """
 
 from collections.abc import Iterator
@@ -126,8 +128,8 @@ def _pages(pages: Pages, now: datetime, token: str) -> Iterator[str]:
 
 
 def post_rows(pages: Pages, sizes: Sizes, now: datetime) -> Iterator[str]:
-    """Yields the rows of all posts in COPY's text format, the oldest first. Ids and operation ids increase with each
-    row.
+    """Yields the rows of all posts in COPY's text format: published posts, nearly the oldest first, then posts that are
+    planned, failed or cancelled, then due posts. Ids and operation ids increase with each row.
     """
     rest = sizes.posts // _REST
     history = sizes.posts - sizes.due - sizes.page_history - rest - DUE_EACH

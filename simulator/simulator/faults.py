@@ -151,10 +151,11 @@ class Faults:
         return None
 
     def play(self, mode: Planned | None, refuse: Callable[[str], Exception], act: Callable[[], T]) -> T:
-        """Waits for the delay of `mode`, then runs `act`, or lets the call fail as `mode` says.
+        """Waits for the delay of `mode`, then runs `act` and returns its answer, unless the call fails.
 
-        Raises the error that `refuse(mode)` returns if the mode is one of `REFUSALS`, and ConnectionDropped for `hang`
-        and `drop_after_accept`.
+        `act` does not run for a mode in `REFUSALS`, which raises the error that `refuse(mode)` returns, and for `hang`,
+        which raises ConnectionDropped after a long silence. `drop_after_accept` runs `act`, then raises
+        ConnectionDropped instead of its answer.
         """
         if mode is None:
             return act()

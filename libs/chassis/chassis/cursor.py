@@ -22,7 +22,8 @@ def encode_cursor(*key: str) -> str:
 def decode_cursor(cursor: str, parts: int) -> tuple[str, ...]:
     """Decodes a cursor into its sort key, which has `parts` strings.
 
-    Raises ApiError VALIDATION_ERROR for a cursor that we did not create.
+    Raises ApiError VALIDATION_ERROR for a text of another form. Cursors are not signed: a client can make up the
+    strings.
     """
     try:
         raw = base64.urlsafe_b64decode(cursor.encode("ascii") + b"=" * (-len(cursor) % 4))
@@ -44,8 +45,8 @@ def encode_position(at: datetime, row_id: str) -> str:
 def decode_position(cursor: str | None) -> tuple[datetime, str] | None:
     """Decodes a cursor of `encode_position` into its time and id; None for None.
 
-    Raises ApiError VALIDATION_ERROR for a cursor that we did not create. So the id has only characters that PostgreSQL
-    accepts.
+    Raises ApiError VALIDATION_ERROR for a text of another form. Cursors are not signed: a client can make up time and
+    id, but the id has only characters that PostgreSQL accepts.
     """
     if cursor is None:
         return None

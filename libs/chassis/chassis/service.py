@@ -81,7 +81,9 @@ class DatabaseProvider(DependencyProvider):
         return self.database
 
     def stop(self) -> None:
-        """Ends the remaining worker loops after the last calls, sends the staged events, and closes the database."""
+        """Ends the remaining worker loops after the last calls, sends a batch of the staged events, and closes the
+        database. Events that are left stay in the outbox until another process of the service, or its next start.
+        """
         end_all(self.container)
         self._relay_once()
         assert self.database is not None

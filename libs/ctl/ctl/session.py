@@ -94,7 +94,7 @@ class Session:
 
 
 class _RetryingClient:
-    """A client of a service that makes a call again if no answer came, under the same operation id.
+    """A client of a service that repeats a call once after SERVICE_UNAVAILABLE, under the same operation id.
 
     So an answer that was lost at first, such as a new token, still arrives. Every write called through this client must
     take effect once per operation id.

@@ -171,5 +171,5 @@ def side_by_side(first: Callable[[], A], second: Callable[[], B]) -> Callable[[]
 
 
 def all_of(call: Callable[[A], B], arguments: Iterable[A]) -> list[B]:
-    """Runs a call for each argument, all at the same time, and returns the results in order."""
+    """Runs a call for each argument, side by side as far as threads are free, and returns the results in order."""
     return list(_api().pool.map(call, arguments))

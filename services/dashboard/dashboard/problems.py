@@ -62,7 +62,9 @@ def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
 
 
 def attach(app: Flask, config: Config) -> None:
-    """Registers the application's error handlers, which answer each kind of error with a page."""
+    """Registers the application's error handlers. Each kind of error is answered with a page; the end of a session with
+    a redirect, mostly to the sign-in.
+    """
 
     @app.errorhandler(AuthenticationError)
     def signed_out(error: AuthenticationError) -> AnyResponse:

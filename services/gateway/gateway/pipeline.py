@@ -301,7 +301,10 @@ def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
 
 
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
-    """Refunds the unit of the month's quota, then releases the key, and returns the answer to a failed request.
+    """Returns the answer to a failed request.
+
+    If the request certainly had no effect, its unit of the month's quota is refunded and its idempotency key deleted.
+    If it may have had an effect, the key is only unlocked.
 
     The refund comes first: a client at its limit that repeats the call then has a unit for it.
     """

@@ -1,5 +1,5 @@
-"""The settings of the publishing service. Only this module reads its environment, including the platforms'
-variables."""
+"""The settings of the publishing service, from its environment. The variables of a platform's API and app are read by
+`settings.py` in that platform's folder."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -26,7 +26,7 @@ class Chunks(deque[bytearray]):
             self.append(chunk)
 
     def append(self, chunk: bytes | bytearray) -> None:
-        """Adds a chunk at the end."""
+        """Joins the chunk with the last one if they have at most MOST_BYTES together; otherwise adds it at the end."""
         if self and len(self[-1]) + len(chunk) <= MOST_BYTES:
             self[-1].extend(chunk)
         else:

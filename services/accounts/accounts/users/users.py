@@ -64,7 +64,7 @@ def open_account(
 
     A verified account replaces an unverified one with the same address. It gets an id of its own, so that it inherits
     nothing. The first answer names the id of the replaced account, a repeated answer does not. `on_opened` is called in
-    the transaction. Raises EMAIL_TAKEN if an account has the address that is not replaced.
+    the transaction. Raises EMAIL_TAKEN if another account has the address and is not replaced.
     """
     profile = {
         "email": fields.email(request.email),

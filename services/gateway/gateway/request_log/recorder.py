@@ -26,7 +26,10 @@ _FORGET_AT_ONCE = 2_000
 
 
 class RequestLog:
-    """The request log of this process. Thread-safe. Lines that are not written yet are lost with the process."""
+    """Writes the requests of this process to the request log, and reads the log, which all gateways share.
+
+    Thread-safe. Lines that are not written yet are lost if the process dies.
+    """
 
     def __init__(self, database: Database, *, keep_days: int) -> None:
         self._database = database

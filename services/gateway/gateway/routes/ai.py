@@ -46,7 +46,7 @@ Result = TypeVar("Result")
 
 
 def add_credits_header(exchange: Exchange, error: ApiError) -> None:
-    """Adds the header with the credits left to an error (spec "AI generation"), unless the error is an outage."""
+    """Adds the number of credits left to the headers of an error (spec "AI generation"), unless it is an outage."""
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:
         try:

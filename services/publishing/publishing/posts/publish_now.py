@@ -139,9 +139,11 @@ def _record(app: SendingContext, outcome: AttemptOutcome, answer: Answer) -> Pos
 
 
 def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishResult | None:
-    """Returns the answer to a repeated request: the result of its post; None if the platform refused the post, so that
-    it may be sent again. Raises NOT_FOUND if the caller may no longer see the post, and POST_IN_PROGRESS while it is
-    being sent or looked up.
+    """Returns the answer to a repeated request: the result of its post; None if the post has failed, so that it may be
+    sent again.
+
+    A post fails if the platform refused it, if its files were not ready, or if its outcome stayed unknown for a day.
+    Raises POST_IN_PROGRESS while the post is being sent or looked up, and the errors of `get_post`.
     """
     post = get_post(app, caller, post_id)
     if post.state == "published":

@@ -113,8 +113,9 @@ class Holds:
         self._connection.execute(insert(post_holds).values(values))
 
     def next(self) -> Hold | None:
-        """Returns a stored maker whose posts are due to be held, locked until the transaction ends; None if there is
-        none."""
+        """Returns who lost access and whose posts are to be held now; None if there is nobody. The row is locked until
+        the transaction ends.
+        """
         row = self._connection.execute(_NEXT).first()
         return None if row is None else Hold(*row)
 

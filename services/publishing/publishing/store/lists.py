@@ -234,8 +234,10 @@ def _published(
     since: datetime | None,
     before: Place | None,
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Returns the parts of a statement with these filters: the SQL of its index ranges, and the parameters. `before`:
-    the last row of the previous page."""
+    """Returns what a statement for published posts with these filters needs: the SQL of the list of ids (an account,
+    pages or brands) and of the condition that a post belongs to one of them, and the values of the parameters.
+    `before`: the last row of the previous page.
+    """
     if page_id is not None:
         ranges = _OF_PAGE
     elif brand_ids is None:

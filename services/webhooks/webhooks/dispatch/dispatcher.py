@@ -261,8 +261,8 @@ class DeliveryDispatcher:
         self._remember_charged(queue.clear())
 
     def _remember_charged(self, due: Collection[DueDelivery]) -> None:
-        """Remembers those of these deliveries whose unit is charged although they were not attempted, until a tick has
-        stored that.
+        """Remembers which of these deliveries have a charged unit that their rows do not show, because no attempt was
+        recorded. A tick stores it, so that a later attempt does not charge them again.
         """
         self._dropped = [*self._dropped, *(one for one in due if attempt.needs_unit(one))]
 

@@ -2,31 +2,20 @@
 
 import dataclasses
 import html
-import math
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, get_origin, get_type_hints
 
 import pytest
 from e2e_kit.attacks.hostile_api import HostileApi
-from flask import Flask
 from flask.testing import FlaskClient
 
 import dashboard
-from dashboard import api, kept, platforms, words
-from dashboard.app import create_app
-from dashboard.config import Config
-from dashboard.platforms import Platform
 from posthaste import Posthaste
 
-APP: Flask = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
 TEMPLATES = Path(dashboard.__file__).parent / "templates"
-RULES = Platform(
-    code="FB", message_limit=1, photo_message_limit=None, length_unit="characters", text_only=True, photos=1,
-    videos=1, mixed_media=False, first_comment=True, comments=True, comment_limit=1, settings_field="x",
-    settings=(),
-)  # fmt: skip
 #: Screen → what a newcomer without brands and pages is told and offered.
 NEWCOMER = {
     "/": ("Connect your first page", "Connect a page"),
@@ -118,21 +107,10 @@ class Api(HostileApi):
 
 
 @pytest.fixture
-def served(monkeypatch: pytest.MonkeyPatch) -> Api:
+def served(serve: Callable[[HostileApi], None]) -> Api:
     served = Api()
-    for name in ("reader", "patient", "own"):
-        monkeypatch.setattr(api, name, lambda *_, **__: served)
-    monkeypatch.setattr(kept, "_values", {})
-    monkeypatch.setattr(platforms, "_kept", (math.inf, dict.fromkeys(words.PLATFORMS, RULES)))
+    serve(served)
     return served
-
-
-@pytest.fixture
-def browser() -> FlaskClient:
-    browser = APP.test_client()
-    browser.set_cookie("posthaste_session", "svc_session_x")
-    browser.set_cookie("posthaste_form", "k" * 43)
-    return browser
 
 
 def shown(browser: FlaskClient, address: str) -> str:

@@ -4,7 +4,6 @@ The API is a fake that has more rows in every list than anybody asks for. Each r
 """
 
 import dataclasses
-import math
 import re
 import threading
 from collections.abc import Callable, Iterable
@@ -12,17 +11,12 @@ from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 from e2e_kit.attacks.hostile_api import HostileApi
-from flask import Flask
 from flask.testing import FlaskClient
 
-from dashboard import api, kept, platforms, words
 from dashboard.app import create_app
 from dashboard.config import Config
-from dashboard.cookies import linking_proof
-from dashboard.platforms import Platform
 from posthaste import Posthaste
 
-APP: Flask = create_app(Config(api_url="http://127.0.0.1:9", public_url="http://localhost"))
 #: Screen or part of a screen → the lists that it asks for, and how many rows of each it loads and shows. The calendar's
 #: list has up to 300 posts that wait and 300 that are out.
 SHOWN = {
@@ -58,7 +52,6 @@ ASIDE = {
     "/compose/ai": {"list_ai_jobs": 10},  # the image and the video that are still being made
     "/pages": {"list_scheduled_posts": 100},  # the newest refusal of each page
 }
-KEY = "k" * 43
 #: Parts of a screen, which htmx asks for.
 PARTS = (
     "/work",
@@ -67,10 +60,6 @@ PARTS = (
     "/compose/library",
     "/comments/of/x?page=x&state=all",
 )
-RULES = Platform(
-    code="FB", message_limit=1, photo_message_limit=None, length_unit="characters", text_only=True, photos=1,
-    videos=1, mixed_media=False, first_comment=True, comments=True, comment_limit=1, settings_field="x", settings=(),
-)  # fmt: skip
 
 
 class Lists(HostileApi):
@@ -131,22 +120,10 @@ class Lists(HostileApi):
 
 
 @pytest.fixture
-def lists(monkeypatch: pytest.MonkeyPatch) -> Lists:
+def lists(serve: Callable[[HostileApi], None]) -> Lists:
     lists = Lists()
-    for name in ("reader", "patient", "own"):
-        monkeypatch.setattr(api, name, lambda *_, **__: lists)
-    monkeypatch.setattr(kept, "_values", {})
-    monkeypatch.setattr(platforms, "_kept", (math.inf, dict.fromkeys(words.PLATFORMS, RULES)))
+    serve(lists)
     return lists
-
-
-@pytest.fixture
-def browser() -> FlaskClient:
-    browser = APP.test_client()
-    browser.set_cookie("posthaste_session", "svc_session_x")
-    browser.set_cookie("posthaste_form", KEY)
-    browser.set_cookie("posthaste_linking", linking_proof(KEY, "x"))
-    return browser
 
 
 def open_(browser: FlaskClient, address: str) -> str:
@@ -186,7 +163,7 @@ def screens() -> list[str]:
     """Returns the address of each screen, with `x` for each id in it."""
     found = {
         re.sub(r"<[^>]+>", "x", rule.rule)
-        for rule in APP.url_map.iter_rules()
+        for rule in create_app(Config(api_url="", public_url="")).url_map.iter_rules()
         if "GET" in (rule.methods or ())
     }
     return sorted(found - {"/static/x", *(address.partition("?")[0] for address in SHOWN)})

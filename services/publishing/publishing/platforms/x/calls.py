@@ -133,7 +133,11 @@ class Calls:
 
 
 def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
-    """Returns the query with `parameter` added, which asks X for the fields `post_fields` (old names) of posts."""
+    """Returns the query with the parameter named `parameter`, which asks X for these fields of posts.
+
+    `post_fields` has the names of the old parameter `tweet.fields`, separated by commas. They are translated for a
+    parameter with other names.
+    """
     fields, expansions = post_fields.split(","), str(query.get("expansions") or "").split(",")
     if parameter != _FIELD_NAMES[0]:
         expansions += [_EXPANDED[field] for field in fields if field in _EXPANDED]

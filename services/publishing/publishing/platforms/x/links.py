@@ -150,8 +150,9 @@ def _may_start(text: str, start: int, searched: int) -> bool:
 
 
 def _first_start(text: str, first: int, end: int, searched: int) -> int:
-    """Returns the position in text[first:end] where a name without a scheme begins, -1 if there is none. The links
-    found so far end at `searched`."""
+    """Returns the first position in text[first:end] at which a link without a scheme may begin, -1 if there is none.
+    It must lie behind `searched`, where the last link found ends.
+    """
     # The text's first character counts as the one before the link, if a link can begin right after it.
     if first == 0 and end > 1 and _is_start(text, 1, searched):
         return 1
