@@ -24,6 +24,8 @@ from local.processes.table import NotReady
 from local.testing.runs import NO_ENGINE
 
 IS_CORE = os.environ["CONTAINERS"] == "core"
+#: Files of tests that need a quiet machine.
+QUIET = ("test_idle.py", "test_power_loss.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,14 +34,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Measures the idle stack of `compact` after its other tests: the images of `core` are built meanwhile."""
+    """Sorts the tests of each stack: while images are built, those run that a busy machine does not disturb.
 
-    def is_last(item: pytest.Item) -> bool:
-        return item.path.name == "test_idle.py"
+    The images of `core` are built beside the tests of `compact`, of which the idle stack is measured last. On `core` the
+    tests that need a quiet machine come first, because the images of the parent release are built beside the others.
+    """
 
-    of_compact = [item for item in items if stack_of(item) == "compact"]
-    of_compact.sort(key=is_last)
-    items[:] = [of_compact.pop(0) if stack_of(item) == "compact" else item for item in items]
+    def place(item: pytest.Item) -> int:
+        if stack_of(item) == "compact":
+            return int(item.path.name == "test_idle.py")
+        return QUIET.index(item.path.name) if item.path.name in QUIET else len(QUIET)
+
+    for profile in ("compact", "core"):
+        of_stack = sorted((item for item in items if stack_of(item) == profile), key=place)
+        items[:] = [of_stack.pop(0) if stack_of(item) == profile else item for item in items]
 
 
 def stack_of(item: pytest.Item) -> str | None:
@@ -90,15 +98,22 @@ def servers(engine: Engine, builds: Builds) -> None:
 @pytest.fixture(scope="session", params=["compact"] if IS_CORE else ["compact", "core"])
 def stack(engine: Engine, builds: Builds, servers: None, request: pytest.FixtureRequest) -> Composed:
     """One stack after another. Each is removed when the next one starts, and the last one is removed with the
-    engine. The images of the parent release are built from the start of `core` on.
+    engine.
     """
     stack = builds.wait(request.param)
-    is_upgraded = any(item.path.name == "test_upgrade.py" for item in request.session.items)
-    if stack.profile == "core" and is_upgraded:
-        builds.begin(PARENT, lambda: parent_release(engine))
     stack.start(lambda _: None)
     tell(f"{request.param} is healthy and has its demo account")
     return stack
+
+
+@pytest.fixture(autouse=True)
+def parent_built_meanwhile(request: pytest.FixtureRequest) -> None:
+    """Begins to build the images of the parent release when no test needs a quiet machine any more."""
+    is_upgraded = any(item.path.name == "test_upgrade.py" for item in request.session.items)
+    if is_upgraded and stack_of(request.node) == "core" and request.path.name not in QUIET:
+        engine: Engine = request.getfixturevalue("engine")
+        builds: Builds = request.getfixturevalue("builds")
+        builds.begin(PARENT, lambda: parent_release(engine))
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,5 @@
 """Connects the AI service to the bus: RPC methods and worker loops. Contains no rules."""
 
-from functools import cache
-
 from ai.config import Settings
 from ai.context import AppContext
 from ai.credits import auto_refill, billing, clawbacks, ledger_list, payment_notifications
@@ -10,6 +8,7 @@ from ai.payments import registry as payments
 from ai.providers.registry import Providers
 from chassis.bus.rpc import Bus
 from chassis.db.database import Database
+from chassis.runtime.locked_cache import locked_cache
 from chassis.runtime.loops import FINISH_SECONDS
 from chassis.service import (
     BusProvider,
@@ -31,7 +30,7 @@ _PROVIDERS = Providers(_SETTINGS.gemini, _SETTINGS.openai, _SETTINGS.providers)
 _PAYMENTS = payments.provider(_SETTINGS.credits.payment_provider, _SETTINGS.stripe)
 
 
-@cache
+@locked_cache
 def _context(database: Database, bus: Bus) -> AppContext:
     return AppContext(database, _SETTINGS, bus.service("media"), _PROVIDERS, _PAYMENTS)
 

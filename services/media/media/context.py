@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 from fractions import Fraction
-from functools import cache
 
 from chassis.db.database import Database
 from chassis.runtime.limiter import Limiter
+from chassis.runtime.locked_cache import locked_cache
 from chassis.runtime.pool import Pool
 from chassis.sandbox.pool import Limits, SandboxPool
 from contracts.caller import Caller
@@ -97,7 +97,7 @@ def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
     return row.account_id == caller.account_id and is_within
 
 
-@cache
+@locked_cache
 def context_of(database: Database) -> AppContext:
     """Creates the context of this process. Raises ConfigError if a setting is missing or malformed."""
     return AppContext(database, Settings.from_env())

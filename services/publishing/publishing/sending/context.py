@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
 
 from chassis.bus.rpc import Bus
 from chassis.db.database import Database
 from chassis.runtime.gauges import watch_pool
+from chassis.runtime.locked_cache import locked_cache
 from chassis.runtime.pool import Pool
 from contracts.errors import ApiError
 from contracts.media import MediaApi
@@ -33,7 +33,7 @@ class SendingContext(AppContext):
         self.contended = ContendedBrands()
 
 
-@cache
+@locked_cache
 def context_of(database: Database, bus: Bus) -> SendingContext:
     """Creates the context of this process, with its database and with settings from the environment. Starts the thread
     that renews the worker's lease.

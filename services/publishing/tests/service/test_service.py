@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import create_engine, text
 
 from chassis.ids import new_id
 from contracts import publishing as api
@@ -28,6 +29,16 @@ def test_a_post_is_published_at_once_and_a_repeat_gets_the_same_one(publishing: 
         assert time.monotonic() < end
         time.sleep(0.1)
     assert [comment["text"] for comment in comments] == ["first!"]
+
+
+def test_the_calls_and_loops_of_a_process_share_one_context_and_so_one_lease(publishing: Any) -> None:
+    """All loops ask for the context when the process starts, before it is made."""
+    publishing.publish(publishing.page())
+    engine = create_engine(publishing.service.env["DATABASE_URL"])
+    with engine.connect() as connection:
+        workers = connection.execute(text("SELECT id FROM workers")).all()
+    engine.dispose()
+    assert len(workers) == 1
 
 
 def test_a_photo_goes_to_instagram_by_its_checked_url(publishing: Any, simulator: Any) -> None:
