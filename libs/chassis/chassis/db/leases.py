@@ -62,6 +62,10 @@ _RENEW = text(
 _END = text("UPDATE workers SET lease_until = clock_timestamp() WHERE id = :id AND reaped_at IS NULL")
 #: Conflicts with the lock that reaping takes, but not with a renewal.
 _LOCK = text("SELECT FROM workers WHERE id = :id AND reaped_at IS NULL FOR KEY SHARE")
+#: Read first, because there is mostly none.
+_IS_ANY_EXPIRED = text(
+    "SELECT EXISTS (SELECT FROM workers WHERE reaped_at IS NOT NULL OR lease_until <= clock_timestamp())"
+)
 _MARK = text(
     """
     UPDATE workers SET reaped_at = clock_timestamp() WHERE id IN (
@@ -207,6 +211,8 @@ class WorkerLease:
         if steady_since is None or self.now() - steady_since < GRACE_SECONDS:
             return 0
         with self._database.transaction() as connection:
+            if not connection.execute(_IS_ANY_EXPIRED).scalar_one():
+                return 0
             connection.execute(_MARK)
         lapsed = 0
         locked: list[str] = []

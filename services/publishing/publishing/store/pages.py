@@ -133,6 +133,8 @@ class Pages:
         return PageRow.of(row) if row else None
 
     def many(self, page_ids: list[str]) -> dict[str, PageRow]:
+        if not page_ids:
+            return {}
         rows = self._connection.execute(select(pages).where(pages.c.id.in_(page_ids))).mappings()
         return {row["id"]: PageRow.of(row) for row in rows}
 
