@@ -1,4 +1,4 @@
-"""Makes thumbnails: by a loop soon after a file is stored, and in small batches for files of earlier releases."""
+"""Makes thumbnails, in a loop: soon after a file is stored, and in small batches for files stored before 1.4.0."""
 
 import time
 from datetime import timedelta
@@ -25,8 +25,8 @@ THUMBNAILS_DUE = Waker()
 _SIDE = 320
 #: A picture of this size has 20 kB. Our choice.
 _MAX_BYTES = 64 * 1024
-#: Longer than one takes. Files of an earlier release wait for the loop's interval after each batch, so that the others
-#: are not delayed. Our choice.
+#: Longer than one takes. After each batch the loop waits for its interval, so that files stored before 1.4.0 do not
+#: delay the others. Our choice.
 _LEASE, _BATCH = timedelta(minutes=5), 10
 #: After ffmpeg was ended by a limit or by the system, so that such a video is tried once a day. Our choice.
 _PAUSE_AFTER_END = timedelta(days=1)

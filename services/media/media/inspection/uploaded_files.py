@@ -6,7 +6,7 @@ place.
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO
 
 import structlog
@@ -94,17 +94,15 @@ def fetched(context: AppContext, object_name: str) -> Iterator[tuple[IO[bytes], 
     The files have no names, so that nothing is left of them when the service is killed. Raises SERVICE_UNAVAILABLE if
     the storage does not answer or the temporary folder is full.
     """
-    try:
-        with (
-            tempfile.TemporaryFile() as source,
-            tempfile.TemporaryFile() as target,
-            open(f"/proc/self/fd/{target.fileno()}", "rb") as read_back,
-        ):
+    with ExitStack() as stack:
+        try:
+            source, target = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+            read_back = stack.enter_context(open(f"/proc/self/fd/{target.fileno()}", "rb"))
             context.bucket.download(object_name, source)
-            yield source, target, FilmFiles(source.fileno(), target.fileno(), read_back.fileno())
-    except OSError as error:
-        log.warning("temporary_file_failed", error=str(error))
-        raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
+        except OSError as error:
+            log.warning("temporary_file_failed", error=str(error))
+            raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
+        yield source, target, FilmFiles(source.fileno(), target.fileno(), read_back.fileno())
 
 
 def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: str) -> int:
