@@ -249,7 +249,7 @@ def test_an_account_that_stays_unverified_for_a_week_is_deleted_and_no_other(acc
     }
 
 
-def test_rows_of_the_release_before_are_verified(accounts: Any) -> None:
+def test_accounts_stored_before_1_4_0_are_verified(accounts: Any) -> None:
     insert = (
         "INSERT INTO users (id, email, firstname, lastname, tier, created_at)"
         " VALUES ('usr_01arz3ndektsv4rrffq69g5fav', 'old@example.com', '', '', 'free', clock_now())"

@@ -323,7 +323,7 @@ def test_a_members_comment_without_its_scope_says_what_the_app_lacks(simulator: 
     assert "Community Management" in refusal.message
 
 
-def test_pages_of_linkedin_that_an_earlier_release_linked_lack_nothing() -> None:
+def test_pages_of_linkedin_that_were_linked_before_1_4_0_lack_nothing() -> None:
     login = LinkedInLogin(LinkedInSettings(), "organization")
     earlier = ("openid", "profile", "w_member_social", "rw_organization_admin", "w_organization_social")
     assert login.missing((*earlier, "r_organization_social")) == ()
