@@ -32,7 +32,7 @@ def differences(
     left_out = {*_OF_CHASSIS, *foreign, *TO_DROP.get(service, ())}
 
     def is_compared(name: str | None, kind: str, parents: Any) -> bool:
-        return (name if kind == "table" else f"{parents['table_name']}.{name}") not in left_out
+        return (name if kind == "table" else f"{parents.get('table_name')}.{name}") not in left_out
 
     with database.reading() as connection:
         context = MigrationContext.configure(connection, opts={"include_name": is_compared})
