@@ -33,7 +33,7 @@ class Quota(Opened):
         now = datetime.now(UTC)
         with copying(self.admin_url, TABLES) as copier:
             copier.fill("counters", ("subject", "year_month", "publishes"), self._counters(now))
-            columns = ("operation_id", "account_id", "year_month", "bucket", "units", "created_at")
+            columns = ("operation_id", "account_id", "year_month", "bucket", "created_at")
             copier.fill("unit_charges", columns, self._charges(now))
 
     def _counters(self, now: datetime) -> Iterator[str]:
@@ -45,7 +45,7 @@ class Quota(Opened):
         """
         for n, at in enumerate(spread(self.sizes.charges, ago(now, days=2.9), now)):
             account = id_of("usr", n % self.sizes.accounts)
-            yield line(id_of("op", n, at), account, f"{at:%Y-%m}", "publishes", 1, stamp(at))
+            yield line(id_of("op", n, at), account, f"{at:%Y-%m}", "publishes", stamp(at))
 
     def caller(self, number: int) -> Caller:
         account = id_of("usr", number * 7919 % self.sizes.accounts)

@@ -364,7 +364,7 @@ def test_allowed_calls_work_and_forged_ones_are_refused_with_each_process_s_own_
         assert set(server.encrypted("quota")) == {True}
 
         call = Call(id=1, method="get_usage", ttl=60.0, caller=Raw(encode(caller)), request=Raw(b"{}"))
-        body = encode(RequestFrame(sent_at=time.time(), calls=[call], steady=time.monotonic()))
+        body = encode(RequestFrame(calls=[call], steady=time.monotonic(), connection="c1", number=1))
         own = signed_by("ai").call("quota", body, time.time() + 60)
         attacker = user_url(broker, authority, "ai")
         assert answer_to(attacker, body, None) == "unsigned"

@@ -149,10 +149,9 @@ def installation(admin: Engine, amqp_url: str) -> Iterator[Installation]:
         database_for = stack.enter_context(cloned_databases(admin))  # migrated by the present release
         for name in UNITS:
             url = database_for(name)
-            # The parent may sign nothing yet: what an upgrade sets until all run the present release.
-            signing = {"MESSAGE_KEYS": keys_for_tests(name), "UNSIGNED_MESSAGES_ALLOWED": "true"}
-            env[name] = {"AMQP_URL": virtual_host, "DATABASE_URL": url, **signing, **private.get(name, {})}
-        bus = AnySender(virtual_host, SECRETS, unsigned_allowed=True)
+            keys = {"MESSAGE_KEYS": keys_for_tests(name)}
+            env[name] = {"AMQP_URL": virtual_host, "DATABASE_URL": url, **keys, **private.get(name, {})}
+        bus = AnySender(virtual_host, SECRETS)
         stack.callback(bus.close)
         listener = stack.enter_context(Listener())
         made = Installation(

@@ -978,13 +978,13 @@ export interface UploadedMedia {
   /** Frames a second of an MP4 or QuickTime video; null if the file has no frame rate, or a variable one. */
   frame_rate?: number | null;
   /**
-   * Codec of a video's pictures: h264, hevc, vp9 and so on; null for a video of an earlier release.
-   * H.264 that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
+   * Codec of a video's pictures: h264, hevc, vp9 and so on; null for a video stored before 1.4.0. H.264
+   * that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
    */
   video_codec?: string | null;
   /**
-   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; null for a video of
-   * an earlier release. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
+   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; null for a video
+   * stored before 1.4.0. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
    * Hz, 5.1".
    */
   audio_codec?: string | null;
@@ -1035,13 +1035,13 @@ export interface Media {
   /** Frames a second of an MP4 or QuickTime video; null if the file has no frame rate, or a variable one. */
   frame_rate?: number | null;
   /**
-   * Codec of a video's pictures: h264, hevc, vp9 and so on; null for a video of an earlier release.
-   * H.264 that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
+   * Codec of a video's pictures: h264, hevc, vp9 and so on; null for a video stored before 1.4.0. H.264
+   * that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
    */
   video_codec?: string | null;
   /**
-   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; null for a video of
-   * an earlier release. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
+   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; null for a video
+   * stored before 1.4.0. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
    * Hz, 5.1".
    */
   audio_codec?: string | null;

@@ -241,7 +241,7 @@ def summary() -> str:
     body = json.dumps({"page_id": env["PAGE_ID_FB"], "message": "Hello from Posthaste"})
     post = f"-H 'Content-Type: application/json' -d '{body}'"
     login = f"./dev ctl user reset-link {account.EMAIL} prints a link to choose a password"
-    if "DEMO_PASSWORD" in env:  # an account of an older release has none
+    if "DEMO_PASSWORD" in env:  # accounts made before 1.4.0 have none
         login = f"{env['DEMO_EMAIL']}, password {env['DEMO_PASSWORD']}"
     return f"""
   Dashboard      {env["DASHBOARD_URL"]}

@@ -66,11 +66,11 @@ class Media(Record):
     duration_seconds: float | None = None
     #: Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
-    #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video of an earlier release. H.264 that most
+    #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video stored before 1.4.0. H.264 that most
     #: players and platforms do not take names its pixels too: "h264 yuv422p10le".
     video_codec: str | None = None
-    #: Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; None for a video of an earlier
-    #: release. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100 Hz, 5.1".
+    #: Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; None for a video stored before
+    #: 1.4.0. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100 Hz, 5.1".
     audio_codec: str | None = None
     #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None until it is
     #: made, a moment after the upload, and for files of which none can be made.
@@ -208,10 +208,9 @@ class AttachMedia(Record):
     post_id: str
     media_ids: MediaIds
     #: The revision of the post (`post.media`) that will hold the files. An event about an earlier revision that arrives
-    #: late leaves them attached. 0: from the previous release, which has no revision; the files stay attached too.
-    revision: int = 0
-    #: Codes of the platforms that will get the files: the renditions that they need are begun. Empty from the previous
-    #: release.
+    #: late leaves them attached.
+    revision: int
+    #: Codes of the platforms that will get the files: the renditions that they need are begun.
     platforms: tuple[str, ...] = ()
 
 
@@ -238,7 +237,7 @@ class GetFiles(Record):
     #: Code of the platform that gets the files: one that it does not take is replaced by its rendition. A picture's is
     #: made at once if it is missing. Raises MEDIA_PROCESSING for one that is not ready. The originals are kept.
     platform: str | None = None
-    #: Without a platform: photos of other types as JPEG. Of the previous release, and of AI's references.
+    #: Without a platform: photos of other types as JPEG, for AI's references.
     jpeg: bool = False
 
 
@@ -289,7 +288,7 @@ class LocatedFile(Record):
     size_bytes: int
     etag: str
     created_at: datetime
-    #: As in `MediaFile`. The previous release tells no public URL and no size in pixels.
+    #: As in `MediaFile`; `public_url` of a rendition alone.
     generated: bool = False
     public_url: str | None = None
     width: int | None = None

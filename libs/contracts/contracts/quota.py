@@ -61,17 +61,6 @@ class Verdicts(Record):
     verdicts: tuple[Admitted | None, ...]
 
 
-class Refund(Record):
-    """A request to give back the unit that a refused call used of a monthly counter.
-
-    The caller's operation id and try number identify the unit. Only the previous release reads `meter` and
-    `year_month`.
-    """
-
-    meter: str = ""
-    year_month: str = ""
-
-
 class ChargeUnit(Record):
     """A request to use one unit of a monthly counter for work outside an API request (webhook deliveries, further
     pages).
@@ -143,7 +132,8 @@ class QuotaApi(Protocol):
     """The RPC methods of the quota service."""
 
     def admit_all(self, caller: Caller, request: Arrivals) -> Verdicts: ...
-    def refund(self, caller: Caller, request: Refund) -> Nothing: ...
+    # Gives back the unit that a refused call used of a monthly counter: that of the caller's operation and try.
+    def refund(self, caller: Caller, request: Nothing) -> Nothing: ...
     def charge_units(self, caller: Caller, request: ChargeUnits) -> ChargedUnits: ...
     def get_usage(self, caller: Caller, request: Nothing) -> Usage: ...
     def set_sandbox_use(self, caller: Caller, request: SetSandboxUse) -> Nothing: ...

@@ -24,19 +24,16 @@ class AnySender(Clients):
     alphabetical order, that may. Each of these senders has its own connection to the broker.
     """
 
-    def __init__(self, amqp_url: str, secrets: Mapping[str, str], *, unsigned_allowed: bool = False) -> None:
-        """Takes the secret of every called service by name. `unsigned_allowed` accepts replies without a signature, as
-        older releases send them.
-        """
-        self._amqp_url, self._secrets, self._unsigned_allowed = amqp_url, secrets, unsigned_allowed
+    def __init__(self, amqp_url: str, secrets: Mapping[str, str]) -> None:
+        """Takes the secret of every called service by name."""
+        self._amqp_url, self._secrets = amqp_url, secrets
         self._buses: dict[str, Bus] = {}
         self.bus_of(GATEWAY)
 
     def bus_of(self, sender: str) -> Bus:
         bus = self._buses.get(sender)
         if bus is None:
-            keys = message_keys(sender, self._secrets, self._secrets)
-            signatures = Signatures.read(sender, keys, unsigned_allowed=self._unsigned_allowed)
+            signatures = Signatures.read(sender, message_keys(sender, self._secrets, self._secrets))
             bus = self._buses[sender] = connect(self._amqp_url, signatures, f"{sender} (test)")
         return bus
 

@@ -158,9 +158,7 @@ def accept_invitation(
     if config.signups == "off":
         raise ApiError(SIGNUPS_CLOSED)
     accepted: list[AcceptedInvitation] = []
-    opening = SignUp(
-        email=found.email, password=request.password, firstname=request.firstname, lastname=request.lastname
-    )
+    opening = SignUp.made_from(request, email=found.email)
     try:
         users.open_account(
             database, config, caller, opening, tier="free", verified=True,

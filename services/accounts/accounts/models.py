@@ -48,21 +48,12 @@ users = Table(
     Column("tier", Text, nullable=False),
     Column("created_at", Moment, nullable=False),
     Column("operation_id", Text, unique=True),
-    #: Whether the e-mail address is verified. The default is for rows of releases before verification.
+    #: Whether the e-mail address is verified. The default is for rows stored before 1.4.0.
     Column("verified", Boolean, nullable=False, server_default=text("true")),
     #: IANA zone and BCP 47 language in which the person reads times.
     Column("timezone", Text),
     Column("language", Text),
     Index("users_unverified", "created_at", postgresql_where=text("NOT verified")),
-)
-
-#: Mails to unverified accounts that the mail server has not accepted yet.
-verification_mails = Table(
-    "verification_mails",
-    metadata,
-    Column("user_id", Text, ForeignKey("users.id", ondelete="CASCADE"), primary_key=True),
-    Column("attempts", Integer, nullable=False, server_default=text("0")),
-    Column("next_attempt_at", Moment, nullable=False),
 )
 
 #: The second factor of a sign-in, for users who began to turn it on.
@@ -123,10 +114,6 @@ password_resets = Table(
     #: The code is derived from it (`derived_secrets.py`).
     Column("id", Text, nullable=False),
     Column("expires_at", Moment, nullable=False),
-    #: Only the release before uses it and the next column, for the mail with the link; to be dropped once none of it
-    #: runs.
-    Column("attempts", Integer, nullable=False, server_default=text("0")),
-    Column("next_attempt_at", Moment),
 )
 
 #: Addresses that wait for their confirmation, at most one for each account.

@@ -15,6 +15,7 @@ from accounts.tokens import authentication, tokens
 from accounts.users import sign_up, users
 from chassis.db import clock
 from chassis.db.database import Database
+from chassis.ids import new_id
 from chassis.tokens import hash_token
 from contracts.accounts import (
     AuditEntry,
@@ -62,8 +63,8 @@ class Accounts:
         return users.create_user(self.database, self.config, caller, request)
 
     def sign_up(self, caller: Caller, **values: Any) -> CreatedUser:
-        request = SignUp(**{"email": "ann@example.com", "password": "correct horse", **values})
-        return sign_up.sign_up(self.database, self.config, caller, request)
+        given = {"email": "ann@example.com", "password": "correct horse", "asker": new_id("net"), **values}
+        return sign_up.sign_up(self.database, self.config, caller, SignUp(**given))
 
     def brand(self, owner: User, name: str = "Acme") -> Brand:
         return self.call(brands.create_brand, operator(), CreateBrand(user_id=owner.id, name=name))

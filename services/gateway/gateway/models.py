@@ -55,7 +55,7 @@ request_log = Table(
     Column("request_id", String, nullable=False),
     Column("duration_ms", Integer, nullable=False),
     Column("replayed", Boolean, nullable=False),
-    #: The operation id of a write; null for a read, and for lines of the release before.
+    #: The operation id of a write; null for a read, and for requests before 1.4.0.
     Column("operation_id", String),
     Index("request_log_at", "at"),
     Index("request_log_writes", "request_id", postgresql_where=text("operation_id IS NOT NULL")),

@@ -83,11 +83,9 @@ class Media(Stored):
     height: int | None
     duration_seconds: float | None
     frame_rate: float | None
-    #: ffmpeg's names of them; null: a photo, or stored by an earlier release.
+    #: ffmpeg's names of them; null: a photo, or stored before 1.4.0.
     video_codec: str | None
     audio_codec: str | None
-    #: The size of the JPEG copy that an earlier release has made.
-    jpeg_size_bytes: int | None
     #: Of the thumbnail; null: there is none yet, 0: none can be made. It does not count against the quota.
     thumbnail_size_bytes: int | None
     #: Real time: when the thumbnail is made, or tried again.
@@ -142,7 +140,7 @@ class Attachment(Record):
     created_at: datetime
     #: The operation that first attached it; null: the post's event did.
     operation_id: str | None
-    #: The revision of the post that holds the file; 0: attached by the previous release, which sent none.
+    #: The revision of the post that holds the file; 0: stored before 1.4.0.
     revision: int
 
 

@@ -52,12 +52,6 @@ def rendition_slug(of: str, extension: str) -> str:
     return f"{PurePosixPath(of).stem}-{secrets.token_hex(4)}{extension}"
 
 
-def jpeg_slug(of: str) -> str:
-    """Returns the name of the JPEG copy that the release before renditions made of the image `of`."""
-    own = PurePosixPath(of)
-    return own.stem + (".jpeg" if own.suffix == ".jpg" else ".jpg")
-
-
 def kind(mime_type: str) -> str:
     """Returns photo or video (spec "Media": type)."""
     return "photo" if mime_type.startswith("image/") else "video"

@@ -60,8 +60,6 @@ pages = Table(
     Column("subscribe_tries", Integer, nullable=False, server_default=text("0")),
     #: Unlinked pages are hidden and kept for their posts. A page that is linked again keeps its row.
     Column("unlinked_at", _TIME),
-    #: Used by the previous release only (now `chassis.db.operations`). To be dropped in the next.
-    Column("unlink_operation_id", Text),
     #: The platform's id of the permission: pages with the same one were granted by the same person.
     Column("grant_id", Text),
     #: When the credentials are renewed (of an unlinked page: revoked), by `clock_now()`. Null: never.
@@ -155,7 +153,7 @@ posts = Table(
     #: Goes up with every claim: later writes of an earlier holder are void.
     Column("fence", BigInteger, nullable=False, server_default=text("0")),
     #: Real time. unknown: the next look-up. Infinity while a worker process has claimed the post: the claim lasts as
-    #: long as its worker's lease (`chassis.db.leases`). Another time with `sending`: a claim of the release before.
+    #: long as its worker's lease (`chassis.db.leases`).
     Column("lease_until", _TIME),
     #: The worker process that has claimed the post; null when none has.
     Column("worker_id", Text),
@@ -178,7 +176,7 @@ posts = Table(
     Column("comment_began_at", _TIME),
     Column("comment_attempts", Integer, nullable=False, server_default=text("0")),
     Column("comment_fence", BigInteger, nullable=False, server_default=text("0")),
-    #: The error of a failed first comment; null if an earlier release gave it up.
+    #: The error of a failed first comment; null if a release before 1.4.0 gave it up.
     Column("comment_error_code", Text),
     Column("comment_error_message", Text),
     #: W3C traceparent of the call that made the post, then of its last attempt; null if not traced.
@@ -190,10 +188,8 @@ posts = Table(
     #: Of a publish at once: its outcome has an event for the subscriptions with `immediate_posts` even if the client
     #: waits for it. Set from `immediate_accounts` at each try.
     Column("reports_at_once", Boolean, nullable=False, server_default=text("false")),
-    #: When the newest comment of a visitor was received. Null: never, or by a release that did not note it.
+    #: When the newest comment of a visitor was received. Null: never, or by a release before 1.4.0.
     Column("commented_at", _TIME),
-    #: Only the release before this one writes and reads it (`chassis.db.operations` now). To be dropped in the next.
-    Column("last_operation_id", Text),
     #: The user and the token that made, changed, retried or released it last. Null: unknown.
     Column("maker_user_id", Text),
     Column("maker_token_id", Text),

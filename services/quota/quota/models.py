@@ -26,7 +26,7 @@ counters = Table(
     Column("lifetime", Integer),
 )
 
-#: The month unit an operation holds (`quota.charges`). The release before this one also writes `units` and `refunded`.
+#: The month unit an operation holds (`quota.charges`).
 unit_charges = Table(
     "unit_charges",
     metadata,

@@ -34,7 +34,7 @@ class QuotaService:
         )
 
     @rpc
-    def refund(self, caller: Caller, request: contract.Refund) -> Nothing:
+    def refund(self, caller: Caller, request: Nothing) -> Nothing:
         with self.database.transaction() as connection:
             usage.refund(Store(connection), caller.account_id, caller.operation_id, caller.try_number)
         return Nothing()

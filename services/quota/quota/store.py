@@ -94,14 +94,14 @@ _CHARGE_NAMES = UnitCharge.__struct_fields__
 _CHARGE_COLUMNS = ", ".join(_CHARGE_NAMES)
 _HOLD = Prepared(
     f"""
-    INSERT INTO unit_charges ({_CHARGE_COLUMNS}, units, created_at)
-    SELECT *, (new.try_number > new.returned_to_try)::integer, clock_timestamp()
+    INSERT INTO unit_charges ({_CHARGE_COLUMNS}, created_at)
+    SELECT *, clock_timestamp()
     FROM unnest(%(charge_operation_id)s::text[], %(charge_account_id)s::text[], %(charge_year_month)s::text[],
         %(charge_bucket)s::text[], %(charge_try_number)s::integer[], %(charge_returned_to_try)s::integer[])
         AS new ({_CHARGE_COLUMNS})
     ORDER BY operation_id
     ON CONFLICT (operation_id) DO UPDATE SET year_month = excluded.year_month, bucket = excluded.bucket,
-        try_number = excluded.try_number, returned_to_try = excluded.returned_to_try, units = excluded.units,
+        try_number = excluded.try_number, returned_to_try = excluded.returned_to_try,
         created_at = CASE WHEN unit_charges.try_number < excluded.try_number THEN excluded.created_at
             ELSE unit_charges.created_at END
     """

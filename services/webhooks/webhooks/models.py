@@ -55,12 +55,10 @@ subscriptions = Table(
     Column("maker_token_id", Text),
     Column("status", Text, nullable=False, server_default="active"),
     Column("disabled_reason", Text),
-    #: Null while it is active, and if a release before 0014 disabled it.
+    #: Null while it is active, and if a release before 1.4.0 disabled it.
     Column("disabled_at", _TIME),
     #: It is disabled, and maintenance has yet to fail its waiting deliveries.
     Column("ending", Boolean, nullable=False, server_default="false"),
-    #: Grows with each change. Only the release before this one reads it; to be dropped once none of it runs.
-    Column("revision", BigInteger, nullable=False, server_default="1"),
     Column("created_at", _TIME, nullable=False),
     #: Its log is removed in batches, then the row.
     Column("deleted_at", _TIME),
@@ -117,8 +115,6 @@ lanes = Table(
     #: Real time.
     Column("lease_until", _TIME),
     Column("consecutive_failures", Integer, nullable=False, server_default="0"),
-    #: Only the release before this one uses it; to be dropped once none of it runs.
-    Column("outcome_number", BigInteger, nullable=False, server_default="0"),
     #: How often the subscription was enabled: attempts that began before the last time do not count.
     Column("enabled_count", Integer, nullable=False, server_default="0"),
     #: When the receiver last acknowledged a delivery.
@@ -135,7 +131,7 @@ events = Table(
     Column("received_at", _TIME, nullable=False),
     #: W3C's trace context of the sender; null if it was not traced.
     Column("traceparent", Text),
-    #: The post that the event is about; null for other events, and for those that the release before took.
+    #: The post that the event is about; null for other events, and for those taken before 1.4.0.
     Column("post_id", Text),
     Index("events_received", "received_at"),
     Index("events_of_post", "post_id", postgresql_where=text("post_id IS NOT NULL")),

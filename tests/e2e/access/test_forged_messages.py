@@ -21,6 +21,7 @@ from pika.adapters.blocking_connection import BlockingChannel
 from sqlalchemy.engine import make_url
 
 from chassis.bus.frames import Call, RequestFrame, encode
+from chassis.ids import new_id
 from chassis.signatures import Signatures
 from contracts.caller import Caller, operator
 from testkit.by_hand import is_allowed, replies_to
@@ -64,7 +65,7 @@ def token_for(account: Account, caller: Caller) -> bytes:
     call = Call(
         id=1, method="create_token", ttl=SECONDS, caller=Raw(encode(caller)), request=Raw(encode(request))
     )
-    return encode(RequestFrame(sent_at=time.time(), calls=[call], steady=time.monotonic()))
+    return encode(RequestFrame(calls=[call], steady=time.monotonic(), connection=new_id("con"), number=1))
 
 
 def is_logged(stack: Stack, sender: str, reason: str) -> bool:

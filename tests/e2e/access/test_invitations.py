@@ -44,7 +44,7 @@ def accepting(link: str) -> dict[str, str]:
 
 
 def page_of_the_gateway(stack: Stack, link: str) -> str:
-    """Returns the address of the gateway's own page for this invitation. Mails of an earlier release, or of one
+    """Returns the address of the gateway's own page for this invitation. Mails of a release before 1.4.0, or of one
     without a dashboard, contain that address in place of this link.
     """
     *_, invitation_id, code = link.split("/")

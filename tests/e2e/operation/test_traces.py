@@ -255,7 +255,8 @@ def exercised(
         channel = connection.channel()
         channel.basic_publish("", "events.webhooks", b"nobody can read this")
         unsigned = pika.BasicProperties(reply_to="nowhere")
-        channel.basic_publish("", "rpc.quota", b'{"sent_at": 1, "calls": []}', unsigned)
+        frame = b'{"steady": 1, "connection": "c", "number": 1, "calls": []}'
+        channel.basic_publish("", "rpc.quota", frame, unsigned)
 
 
 @pytest.mark.usefixtures("exercised")

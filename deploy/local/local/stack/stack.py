@@ -85,7 +85,7 @@ class Stack:
         """Starts the supervisor with the present table. Returns False if it already runs with this table."""
         running = supervisor_pid(self.run) is not None
         port = json.loads((self.run / "ports.json").read_text()) if running else self.choose_ports()
-        if running and units.PORTS.keys() - port.keys():  # it runs an older release with fewer processes
+        if running and units.PORTS.keys() - port.keys():  # it runs a release with fewer processes
             tell("the set-up has changed: starting anew")
             running = not self.down()
             port = self.choose_ports()

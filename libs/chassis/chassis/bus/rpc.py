@@ -372,19 +372,12 @@ class _SendQueue:
             return
         self._last_frame_id = frame_id
         self._unanswered[frame_id] = now
-        sent_at = time.time()
-        frame = RequestFrame(
-            sent_at=sent_at,
-            calls=calls,
-            steady=now,
-            connection=self._bus.connection_name,
-            number=frame_id,
-        )
+        frame = RequestFrame(calls=calls, steady=now, connection=self._bus.connection_name, number=frame_id)
         body = encode(frame)
         properties = pika.BasicProperties(
             content_type="application/json",
             reply_to=_REPLY_TO,
             expiration=str(int(longest * 1000) or 1),
-            app_id=self._bus.signatures.call(self._service, body, sent_at + longest) or None,
+            app_id=self._bus.signatures.call(self._service, body, time.time() + longest) or None,
         )
         channel.basic_publish("", self._queue, body, properties, mandatory=True)

@@ -202,9 +202,7 @@ class RpcServer(SharedExtension, ProviderCollector):
         except Refused as error:
             self._refuse_frame(Peer(properties.reply_to), frame, error)
             return
-        if frame.connection and not self._order.may_run(
-            peer.name, frame.connection, frame.number, is_redelivered=is_redelivered
-        ):
+        if not self._order.may_run(peer.name, frame.connection, frame.number, is_redelivered=is_redelivered):
             if not is_redelivered:  # otherwise its acknowledgement was lost
                 self._note_replay(peer, frame)
             return
@@ -213,10 +211,8 @@ class RpcServer(SharedExtension, ProviderCollector):
             for call in frame.calls:
                 self.answer(peer, Reply(id=call.id, error=unavailable))
             return
-        sent_at = frame.sent_at if frame.steady is None else frame.steady
         now = time.monotonic()
-        sender = f"{peer.name} {frame.connection}" if frame.connection else properties.reply_to
-        waited = self._lateness.of(sender, sent_at, now)
+        waited = self._lateness.of(f"{peer.name} {frame.connection}", frame.steady, now)
         for call in frame.calls:
             if waited < call.ttl:  # otherwise its caller has given up
                 self._begin_call(peer, call, now + call.ttl - waited)

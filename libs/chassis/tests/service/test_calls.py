@@ -196,12 +196,13 @@ def test_rubbish_on_the_call_queue_is_quarantined_and_the_service_lives(lent_pro
             b"[]",
             b'{"calls": 5}',
             b"\xff\xfe",
-            b'{"sent_at": 1, "calls": [{"id": "x"}]}',
-            b'{"sent_at": 1, "calls": [{"id": 1, "method": "\xff"}]}',
+            b'{"steady": 1, "connection": "c", "number": 1, "calls": [{"id": "x"}]}',
+            b'{"steady": 1, "connection": "c", "number": 1, "calls": [{"id": 1, "method": "\xff"}]}',
             b"[" * 100_000,
         ):
             channel.basic_publish("", topology.rpc_queue("probe"), body, with_reply)
-        channel.basic_publish("", topology.rpc_queue("probe"), b'{"sent_at": 1, "calls": []}')
+        without_reply = b'{"steady": 1, "connection": "c", "number": 1, "calls": []}'
+        channel.basic_publish("", topology.rpc_queue("probe"), without_reply)
     assert lent_probe.echo(CALLER, Words(text="alive")).text == "alive"
     until(lambda: len(quarantine.list_quarantined(lent_host)) == 9)
     assert {row.queue for row in quarantine.list_quarantined(lent_host)} == {"rpc.probe"}

@@ -110,7 +110,8 @@ def test_what_was_sent_while_a_service_was_away_is_refused_by_it_when_it_is_back
         channel = connection.channel()
         mailbox = channel.queue_declare("", exclusive=True).method.queue
         call = {"id": 7, "method": "write", "ttl": 60, "caller": {}, "request": {}}
-        frame = json.dumps({"sent_at": time.time(), "calls": [call]}).encode()
+        sent = {"steady": time.monotonic(), "connection": "c1", "number": 1}
+        frame = json.dumps(sent | {"calls": [call]}).encode()
         properties = pika.BasicProperties(reply_to=mailbox)
         channel.basic_publish("", topology.rpc_queue("probe"), frame, properties)
         channel.basic_publish("", topology.rpc_queue("probe"), b"not json", properties)

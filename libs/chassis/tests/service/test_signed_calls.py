@@ -14,6 +14,7 @@ from probe.api import ProbeApi, Words
 from chassis.bus import quarantine, topology
 from chassis.bus.frames import Call, Reply, ReplyFrame, RequestFrame, decode_replies, encode
 from chassis.bus.rpc import connect
+from chassis.ids import new_id
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
 from contracts.events import Event
@@ -42,7 +43,7 @@ def broker(lent_host: str) -> Iterator[Any]:
 
 def frame(method, request, caller=CALLER):
     call = Call(id=7, method=method, ttl=30.0, caller=Raw(encode(caller)), request=Raw(encode(request)))
-    return encode(RequestFrame(sent_at=time.time(), calls=[call], steady=time.monotonic()))
+    return encode(RequestFrame(calls=[call], steady=time.monotonic(), connection=new_id("con"), number=1))
 
 
 def send(broker, body, signature):

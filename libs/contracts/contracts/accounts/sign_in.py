@@ -42,10 +42,7 @@ class LoggedIn(Record):
 
 
 class ListSessions(Record):
-    """A request for the caller's sessions, newest first.
-
-    Gateways of the previous release send no fields and expect all sessions, of which an account has at most 50.
-    """
+    """A request for the caller's sessions, newest first."""
 
     limit: int = 50
     cursor: str | None = None

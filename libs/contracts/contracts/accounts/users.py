@@ -27,12 +27,12 @@ class SignUp(Record):
 
     email: str
     password: str
+    #: The client's network, for the limit on sign-ups.
+    asker: str
     firstname: str = ""
     lastname: str = ""
     #: The code from `user invite`. It verifies the account at once.
     invite_code: str | None = None
-    #: The client's network, for the limit on sign-ups. None comes from gateways of the previous release: not counted.
-    asker: str | None = None
 
 
 class CreateUser(Record):

@@ -36,24 +36,6 @@ _CLAIM = text("""
 """)
 
 
-#: Of the release before, which queued these mails in tables of their own; to be dropped once none of it runs.
-_TAKE_OVER = text("""
-    WITH signed_up AS (
-        DELETE FROM verification_mails AS mail USING users
-        WHERE users.id = mail.user_id AND mail.next_attempt_at <= clock_timestamp() RETURNING users.id, users.email
-    ), asked AS (
-        UPDATE password_resets SET next_attempt_at = NULL
-        WHERE next_attempt_at <= clock_timestamp() AND expires_at > clock_now() RETURNING id, email
-    )
-    INSERT INTO mails (id, kind, email, details, expires_at, next_attempt_at)
-    SELECT id || '.verification', 'verification', email, jsonb_build_object('user_id', id),
-        clock_now() + interval '7 days', clock_timestamp() FROM signed_up
-    UNION ALL SELECT id, 'reset', email, jsonb_build_object('reset_id', id),
-        clock_now() + interval '1 day', clock_timestamp() FROM asked
-    ON CONFLICT DO NOTHING
-""")
-
-
 class MailStore:
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -79,12 +61,6 @@ class MailStore:
 
     def delete_verification(self, user_id: str) -> None:
         self.delete(f"{user_id}.verification")
-
-    def take_over(self) -> None:
-        """Moves mails that are due from the two queues of the previous release (verification mails, reset links) to
-        this table.
-        """
-        self.connection.execute(_TAKE_OVER)
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:
         """Claims the mail that has been due for longest and returns it; None if none is due. No other process gets the

@@ -30,8 +30,7 @@ class PasswordResetStore:
 
     def put(self, *, email: str, id: str) -> ResetRow:  # noqa: A002
         """Stores a new reset link for an address; an earlier one becomes invalid."""
-        expires_at = func.date_trunc("milliseconds", clock_now() + VALID_FOR)
-        new = {"id": id, "expires_at": expires_at, "next_attempt_at": None}
+        new = {"id": id, "expires_at": func.date_trunc("milliseconds", clock_now() + VALID_FOR)}
         statement = insert(password_resets).values(email=email, **new)
         statement = statement.on_conflict_do_update(index_elements=[password_resets.c.email], set_=new)
         row = self._one(statement.returning(*_COLUMNS))

@@ -23,13 +23,13 @@ EMAIL_CHANGES_PER_ACCOUNT, EMAIL_CHANGES_PER_ADDRESS = 5, 5
 RESETS_PER_ADDRESS = 5
 
 
-def count_sign_up(connection: Connection, config: AccountsConfig, asker: str | None, email: str) -> None:
+def count_sign_up(connection: Connection, config: AccountsConfig, asker: str, email: str) -> None:
     """Counts a sign-up from a network (`asker`) with an address. Raises RATE_LIMITED over a limit, whether or not the
     address has an account.
 
     The network is counted first, so that a network over its limit cannot use up the tries of an address.
     """
-    if asker is not None and config.signups_per_hour > 0:
+    if config.signups_per_hour > 0:
         subject = derived_secrets.pseudonym(config, "asker", asker)
         _take(connection, subject, config.signups_per_hour, _HOUR_SECONDS)
     _take(connection, derived_secrets.pseudonym(config, "email", email), SIGN_UPS_PER_ADDRESS, _DAY_SECONDS)

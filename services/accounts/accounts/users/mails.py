@@ -217,9 +217,7 @@ def send_next(database: Database, config: AccountsConfig, send: Send = smtp.send
     if server is None:  # mails wait until they expire; the operator prints their links meanwhile
         return 0
     with database.reading() as connection:
-        store = MailStore(connection)
-        store.take_over()
-        mail = store.claim(FIRST_WAIT_SECONDS)
+        mail = MailStore(connection).claim(FIRST_WAIT_SECONDS)
         is_wanted = mail is not None and KINDS[mail.kind].is_wanted(connection, mail)
     if mail is None:
         return 0

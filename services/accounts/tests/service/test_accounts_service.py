@@ -39,7 +39,8 @@ def service(shared_service: Callable[..., Any]) -> Any:
 
 
 def test_from_sign_up_to_the_first_request(service: Any) -> None:
-    created = service.sign_up(STRANGER, SignUp(email="ann@example.com", password="correct horse"))
+    request = SignUp(email="ann@example.com", password="correct horse", asker="192.0.2.1")
+    created = service.sign_up(STRANGER, request)
     verified = service.verify_user(operator(), UserId(user_id=created.user.id))
     brand = service.create_brand(operator(), CreateBrand(user_id=created.user.id, name="Acme"))
     made = service.create_token(operator(), CreateToken(user_id=created.user.id, scopes=("read:brands",)))
@@ -72,7 +73,7 @@ def test_a_forged_call_of_the_operator_over_the_broker_makes_no_token(service: A
         caller=Raw(encode(operator())),
         request=Raw(encode(CreateToken(user_id=user.id, scopes=("*",)))),
     )
-    body = encode(RequestFrame(sent_at=time.time(), calls=[call]))
+    body = encode(RequestFrame(calls=[call], steady=time.monotonic(), connection="c1", number=1))
     with pika.BlockingConnection(pika.URLParameters(service.env["AMQP_URL"])) as connection:
         channel = connection.channel()
         mailbox = channel.queue_declare("", exclusive=True).method.queue
@@ -96,7 +97,10 @@ def test_a_token_with_every_scope_cannot_act_as_the_operator(service: Any) -> No
 
 
 def test_sign_ups_do_not_hold_up_authentication(service: Any) -> None:
-    requests = [SignUp(email=f"user{n}@example.com", password="correct horse") for n in range(20)]
+    requests = [
+        SignUp(email=f"user{n}@example.com", password="correct horse", asker=f"192.0.2.{n}")
+        for n in range(20)
+    ]
     pending = [service.sign_up.start(STRANGER, request, timeout_seconds=30) for request in requests]
     with pytest.raises(ApiError) as caught:
         service.authenticate(STRANGER, Authenticate(token_sha256="0" * 64), timeout_seconds=2)

@@ -1,5 +1,6 @@
 """The queue of verification mails: normally each is sent once, and none is ever lost."""
 
+import runpy
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from email.message import EmailMessage
@@ -12,6 +13,7 @@ from sqlalchemy import text
 from accounts import derived_secrets
 from accounts.config import SmtpConfig
 from accounts.users import mails, smtp, verification
+from chassis.migrate import migrations_of
 from contracts.accounts import CreatedUser, UserId
 from contracts.caller import Caller, operator
 from contracts.errors import ApiError
@@ -176,20 +178,27 @@ def test_without_a_mail_server_mails_wait_and_are_sent_once_there_is_one(account
     assert send_next(accounts, post) == 1
 
 
-def test_mails_that_the_release_before_has_queued_are_sent_once_they_are_due(with_mail: Any) -> None:
+def test_mails_that_wait_in_the_queues_of_releases_before_1_4_0_are_sent_after_the_migration(
+    with_mail: Any,
+) -> None:
     created, ann = sign_up(with_mail), with_mail.user()
     send_next(with_mail, Post())
+    values = {"id": created.user.id, "email": ann.email}
     with_mail.call(
         lambda c: c.execute(
             text(
-                "INSERT INTO verification_mails (user_id, next_attempt_at) VALUES (:id, clock_timestamp());"
+                "INSERT INTO verification_mails (user_id, next_attempt_at) VALUES (:id, 'infinity');"
                 "INSERT INTO password_resets (email, id, expires_at, next_attempt_at)"
-                " VALUES (:email, 'rst_1', clock_now() + interval '1 hour', clock_timestamp()),"
-                " ('late@example.com', 'rst_2', clock_now() + interval '1 hour', 'infinity')"
+                " VALUES (:email, 'rst_1', clock_now() + interval '1 hour', 'infinity'),"
+                " ('late@example.com', 'rst_2', clock_now(), 'infinity'),"
+                " ('sent@example.com', 'rst_3', clock_now() + interval '1 hour', NULL)"
             ),
-            {"id": created.user.id, "email": ann.email},
+            values,
         )
     )
+    migration = runpy.run_path(str(migrations_of("accounts") / "0017_waiting_mails.py"))
+    for _ in range(2):  # the second time there is nothing to move
+        with_mail.call(lambda c: c.execute(text(migration["MOVE"])))
     post = Post()
     assert [send_next(with_mail, post) for _ in range(3)] == [1, 1, 0]
     assert {mail["To"] for mail in post.mails} == {created.user.email, ann.email}

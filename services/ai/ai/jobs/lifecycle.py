@@ -140,8 +140,6 @@ def begin(
     with _refill_after_refusal(context, caller), context.database.transaction() as connection:
         operations.Operations(connection).begin(caller, row["id"])
         job = Jobs(connection).add(row, lease_seconds)
-        if job is None:  # the previous release added one at the same moment
-            raise operations.Done(row["id"])
         charged = balances.charge(
             connection,
             context.settings.credits,

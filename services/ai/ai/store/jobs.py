@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 import msgspec
-from sqlalchemy import RowMapping, select, text
-from sqlalchemy.dialects.postgresql import insert as insert_or
+from sqlalchemy import RowMapping, insert, select, text
 
 from ai.models import jobs
 from ai.records import CAPTION, Claim, Job
@@ -106,25 +105,19 @@ class Jobs:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def add(self, values: dict[str, Any], lease_seconds: float) -> Job | None:
-        """Adds a job that this process has claimed. Returns None when its operation has already made one."""
-        statement = (
-            insert_or(jobs)
-            .values(
-                **values,
-                state="processing",
-                credits_charged=values["credits"],
-                created_at=clock_now(),
-                fence=1,
-                starts=0,
-                wake_at=text("clock_timestamp() + make_interval(secs => :lease)").bindparams(
-                    lease=lease_seconds
-                ),
-            )
-            .on_conflict_do_nothing(index_elements=["operation_id"])
-            .returning(jobs)
+    def add(self, values: dict[str, Any], lease_seconds: float) -> Job:
+        """Adds a job that this process has claimed. The caller has locked its operation."""
+        wake_at = text("clock_timestamp() + make_interval(secs => :lease)").bindparams(lease=lease_seconds)
+        statement = insert(jobs).values(
+            **values,
+            state="processing",
+            credits_charged=values["credits"],
+            created_at=clock_now(),
+            fence=1,
+            starts=0,
+            wake_at=wake_at,
         )
-        return self._one(statement)
+        return Job.of(self._connection.execute(statement.returning(jobs)).mappings().one())
 
     def by_operation(self, account_id: str, operation_id: str | None) -> Job | None:
         """Returns the job that this operation made; None if it made none."""

@@ -130,7 +130,7 @@ class Refills:
     def since(self, saved: AutoRefillSettings, limit: int) -> list[Refill]:
         """Returns at most `limit` refills with the same card since the settings were saved, newest first.
 
-        The previous release may have changed the card without setting `saved_at`, so the card is compared.
+        The card is compared, because in rows stored before 1.4.0 it may have changed after `saved_at`.
         """
         here = and_(
             refills.c.account_id == saved.account_id,

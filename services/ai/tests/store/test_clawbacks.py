@@ -232,10 +232,10 @@ def test_another_payments_refund_takes_nothing(tell: Tell, has: Has) -> None:
     assert has().bonus == 1_500
 
 
-def test_a_refunded_auto_refill_is_taken_back_also_of_earlier_releases(
+def test_a_refunded_auto_refill_of_before_1_4_0_is_taken_back(
     database: Database, tell: Tell, has: Has
 ) -> None:
-    """Earlier releases recorded the payment in `refills` only."""
+    """Such a payment was recorded in `refills` only."""
     wish = SetAutoRefill(
         account_id="usr_1", tier="free", enabled=True, threshold=25, amount=500, payment_customer="cus_1",
         payment_method="pm_1",

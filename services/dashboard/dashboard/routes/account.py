@@ -10,7 +10,6 @@ from dashboard import api, cookies, dates, languages, times, words
 from dashboard.kept import forget, keep, kept, kept_for
 from posthaste import Posthaste
 from posthaste.errors import ApiError
-from posthaste.records import WaitingEmailChange
 
 screens = Blueprint("account", __name__)
 
@@ -163,39 +162,21 @@ def _end(client: Posthaste, session_id: str) -> None:
             raise
 
 
-def _asks_for_codes(client: Posthaste) -> Callable[[], bool | None]:
+def _asks_for_codes(client: Posthaste) -> Callable[[], bool]:
     """Returns a function that returns whether signing in asks for a code of an authenticator app, as it was at most a
-    minute ago. It returns None if the API is of the previous release, which does not tell.
+    minute ago.
     """
-
-    def read() -> bool | None:
-        try:
-            return client.get_totp().enabled
-        except ApiError as error:
-            if error.status not in (404, 405):
-                raise
-            return None
-
-    return kept(CODES, _CODES_SECONDS, read)
+    return kept(CODES, _CODES_SECONDS, lambda: client.get_totp().enabled)
 
 
 def _email(problem: str = "") -> str:
     client = api.own()
-
-    def waiting() -> WaitingEmailChange | None:
-        try:
-            return client.get_email_change().waiting
-        except ApiError as error:
-            if error.status not in (404, 405):  # an API of the release before shows no change
-                raise
-            return None
-
     if problem:  # which may be that a code is missing
         forget(CODES)
-    me, change, has_codes = api.together(client.get_me, waiting, _asks_for_codes(client))
+    me, change, has_codes = api.together(client.get_me, client.get_email_change, _asks_for_codes(client))
     return render_template(
-        "account_email.html", address=me.authenticated_as.email, waiting=change, problem=problem,
-        done=request.args.get("done", ""), has_codes=has_codes, asks_for_code=has_codes is not False,
+        "account_email.html", address=me.authenticated_as.email, waiting=change.waiting, problem=problem,
+        done=request.args.get("done", ""), has_codes=has_codes,
     )  # fmt: skip
 
 

@@ -236,9 +236,7 @@ def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
         return [UnreadFile(it) for it in media_ids]
     except ApiError:
         return []
-    # An API that is older than these pages lists the newest files instead: then none is taken for deleted.
-    is_older = not listed.keys() <= set(media_ids)
-    return [listed.get(it) or UnreadFile(it) for it in media_ids if is_older or it in listed]
+    return [listed[it] for it in media_ids if it in listed]
 
 
 def _files_of(post: FullPost) -> list[Media | UnreadFile]:

@@ -10,7 +10,7 @@ from dashboard import api, words
 from dashboard.routes.shared import Places, recent_brands, search_text
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest, MediaError
-from posthaste.records import FullPost, UploadedMedia
+from posthaste.records import UploadedMedia
 
 screens = Blueprint("media", __name__, url_prefix="/library")
 
@@ -60,31 +60,12 @@ def upload() -> Uploaded:
 def show(media_id: str) -> str:
     client = api.reader()
     file, brands = api.together(lambda: client.get_media(media_id), recent_brands(client))
-    # An API that is older than these pages names the first post alone.
-    post_ids = file.scheduled_post_ids or list(filter(None, [file.scheduled_post_id]))
+    # The list has only those of the posts that the person may see.
+    post_ids = ",".join(file.scheduled_post_ids)
+    posts = client.list_posts(post_ids=post_ids).posts if post_ids else []
     return render_template(
-        "media_file.html",
-        file=file,
-        posts=_posts(client, post_ids),
-        places=Places({}, brands),
-        used=max(file.scheduled_post_count, len(post_ids)),
+        "media_file.html", file=file, posts=posts, places=Places({}, brands), used=file.scheduled_post_count
     )
-
-
-def _posts(client: Posthaste, post_ids: list[str]) -> list[FullPost]:
-    """Returns those of the posts with these ids that the person may see; none if the API is of an older release, which
-    cannot list them.
-    """
-    if not post_ids:
-        return []
-    try:
-        return client.list_posts(post_ids=",".join(post_ids)).posts
-    except AuthenticationError:
-        raise
-    except ApiError as error:
-        if error.status >= 500:
-            raise
-        return []
 
 
 @screens.post("/delete")

@@ -85,7 +85,7 @@ def account() -> str:
     """
     client, is_owner = api.reader(), g.shared_work is None
     read_today = kept("today", _TODAY_SECONDS, lambda: client.get_usage(days=1).days)
-    hooks, told, days = api.together(
+    disabled, told, days = api.together(
         kept(
             "webhooks",
             _WEBHOOKS_SECONDS,
@@ -96,8 +96,6 @@ def account() -> str:
     )
     if is_owner and not g.person:  # a session that began before the dashboard noted whose it is
         cookies.remember_person(told.user.email)
-    # An API that is older than these pages lists the active ones too.
-    disabled = [hook for hook in hooks if hook.status == "disabled"]
     quota = told.quota
     shares = {
         "posts": (quota.monthly.publishes.used, quota.monthly.publishes.limit),

@@ -156,20 +156,12 @@ def test_a_file_of_a_draft_stays_in_it_while_it_cannot_be_read(
     assert ('value="med_1"' in tile) == is_kept
 
 
-@pytest.mark.parametrize(
-    ("listed", "left"), [(["med_1"], ["med_1"]), (["med_9", "med_1"], ["med_1", "med_2"])]
-)
-def test_of_a_drafts_files_the_deleted_ones_leave_it_but_none_does_before_an_older_api(
-    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, listed: list[str], left: list[str]
-) -> None:
-    """An API of an older release ignores `media_ids` and lists the newest files."""
-    files = [
-        SimpleNamespace(media_id=it, filename=it, type="photo", thumbnail_url="/x", url="/x") for it in listed
-    ]
-    client = SimpleNamespace(list_media=lambda media_ids: SimpleNamespace(media=files))
+def test_deleted_files_leave_a_draft(browser: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = SimpleNamespace(media_id="med_1", filename="a", type="photo", thumbnail_url="/x", url="/x")
+    client = SimpleNamespace(list_media=lambda media_ids: SimpleNamespace(media=[file]))
     monkeypatch.setattr(api, "reader", lambda: client)
     tiles = browser.get("/compose/files?media_id=med_1&media_id=med_2").text
-    assert re.findall(r'name="media_id" value="(\w+)"', tiles) == left
+    assert re.findall(r'name="media_id" value="(\w+)"', tiles) == ["med_1"]
 
 
 @pytest.mark.parametrize("address", [it for it in addresses("GET") if it not in (*STILL, "/sign-in")])

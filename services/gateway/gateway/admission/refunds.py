@@ -7,7 +7,8 @@ import structlog
 from chassis.bus.clients import remote
 from contracts.caller import Caller
 from contracts.errors import ApiError
-from contracts.quota import QuotaApi, Refund
+from contracts.quota import QuotaApi
+from contracts.record import Nothing
 
 log = structlog.get_logger()
 
@@ -29,7 +30,7 @@ class Refunds:
         With `waits` returns when all are refunded, or after 2 s; otherwise at once.
         """
         sent = [
-            (caller, self._refund.start(caller, Refund(), timeout_seconds=_TIMEOUT_SECONDS))
+            (caller, self._refund.start(caller, Nothing(), timeout_seconds=_TIMEOUT_SECONDS))
             for caller in callers
         ]
         for caller, refund in sent if waits else ():

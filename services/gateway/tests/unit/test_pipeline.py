@@ -10,7 +10,7 @@ import pytest
 
 from contracts import errors
 from contracts.errors import ApiError
-from contracts.quota import Refund
+from contracts.record import Nothing
 from gateway import exchange
 
 BODY = {"page_id": "pag_1", "scheduled_at": "2027-01-01T00:00:00Z", "message": "Hello"}
@@ -170,7 +170,7 @@ class TestUnits:
     ) -> None:
         bus.answers["publish_post"] = error
         assert client.post(PUBLISH, json={"page_id": "pag_1", "message": "x"}).status_code >= 400
-        expected = [Refund()] * refunds
+        expected = [Nothing()] * refunds
         assert [request for _, request in bus.asked("refund")] == expected
 
     def test_a_body_that_breaks_a_rule_costs_nothing(self, client, bus) -> None:

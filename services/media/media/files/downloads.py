@@ -75,11 +75,9 @@ def locate(context: AppContext, request: LocateFile) -> LocatedFile:
         slug = made.slug
     facts = _facts(row, made)
     if made is None and slug != row.slug:
-        jpegs = {thumbnail_of(row.slug): row.thumbnail_size_bytes}
-        jpegs[names.jpeg_slug(row.slug)] = row.jpeg_size_bytes
-        if not jpegs.get(slug):
+        if slug != thumbnail_of(row.slug) or not row.thumbnail_size_bytes:
             raise ApiError(NOT_FOUND)
-        facts = replace(facts, mime_type=JPEG, size_bytes=jpegs[slug])
+        facts = replace(facts, mime_type=JPEG, size_bytes=row.thumbnail_size_bytes)
     name = row.object_of(slug)
     return LocatedFile.made_from(
         facts,

@@ -1,6 +1,5 @@
-"""Makes thumbnails: by a loop soon after a file is stored, and in small batches for files of earlier releases."""
+"""Makes the thumbnails of files, in a loop, soon after a file is stored."""
 
-import time
 from datetime import timedelta
 
 import structlog
@@ -25,27 +24,20 @@ THUMBNAILS_DUE = Waker()
 _SIDE = 320
 #: A picture of this size has 20 kB. Our choice.
 _MAX_BYTES = 64 * 1024
-#: Longer than one takes. Files of an earlier release wait for the loop's interval after each batch, so that the others
-#: are not delayed. Our choice.
-_LEASE, _BATCH = timedelta(minutes=5), 10
+#: Longer than one takes. Our choice.
+_LEASE = timedelta(minutes=5)
 #: After ffmpeg was ended by a limit or by the system, so that such a video is tried once a day. Our choice.
 _PAUSE_AFTER_END = timedelta(days=1)
-#: A batch ends after this time, so that a run of the loop ends before its deadline.
-_BATCH_SECONDS = 20.0
 
 
 def make_due(context: AppContext) -> int:
-    """Makes the thumbnails of some files that have none. Returns 0, so that further files wait for the next tick."""
-    give_up_at = time.monotonic() + _BATCH_SECONDS
-    for _ in range(_BATCH):
-        if time.monotonic() > give_up_at:
-            break
-        with context.database.transaction() as connection:
-            row = Files(connection).claim_without_thumbnail(_LEASE)
-        if row is None:
-            break
-        _make(context, row)
-    return 0
+    """Makes the thumbnail of the newest file that has none. Returns 0 if all have one, else 1."""
+    with context.database.transaction() as connection:
+        row = Files(connection).claim_without_thumbnail(_LEASE)
+    if row is None:
+        return 0
+    _make(context, row)
+    return 1
 
 
 def _make(context: AppContext, row: MediaRow) -> None:

@@ -6,7 +6,7 @@ place.
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import IO
 
 import structlog
@@ -92,18 +92,24 @@ def fetched(context: AppContext, object_name: str) -> Iterator[tuple[IO[bytes], 
     """Yields a copy of a stored object, an empty file, and the descriptors of both.
 
     The files have no names, so that nothing is left of them when the service is killed. Raises SERVICE_UNAVAILABLE if
-    the storage does not answer or the temporary folder is full.
+    the storage does not answer, the temporary folder is full, or the block raises an OSError.
     """
-    try:
-        with (
-            tempfile.TemporaryFile() as source,
-            tempfile.TemporaryFile() as target,
-            open(f"/proc/self/fd/{target.fileno()}", "rb") as read_back,
-        ):
+    with ExitStack() as stack:
+        with _errors_as_unavailable("temporary_file_failed"):
+            source, target = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+            read_back = stack.enter_context(open(f"/proc/self/fd/{target.fileno()}", "rb"))
             context.bucket.download(object_name, source)
+        with _errors_as_unavailable("work_on_file_failed"):
             yield source, target, FilmFiles(source.fileno(), target.fileno(), read_back.fileno())
+
+
+@contextmanager
+def _errors_as_unavailable(event: str) -> Iterator[None]:
+    """Turns an OSError of the block into SERVICE_UNAVAILABLE, and logs it as `event`."""
+    try:
+        yield
     except OSError as error:
-        log.warning("temporary_file_failed", error=str(error))
+        log.warning(event, error=str(error))
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error
 
 

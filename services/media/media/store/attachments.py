@@ -65,11 +65,10 @@ class Attachments(Store):
 
     def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
         """Detaches the files of a post that were attached for revisions up to `revision`, except for the media ids in
-        `keep`. Attachments for later revisions are no longer confirmed. Unconfirmed ones of no known revision stay.
+        `keep`. Attachments for later revisions are no longer confirmed.
         """
         others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
-        is_known = or_(attachments.c.confirmed, attachments.c.revision > 0)
-        self._count(delete(attachments).where(others, is_known, attachments.c.revision <= revision))
+        self._count(delete(attachments).where(others, attachments.c.revision <= revision))
         later = update(attachments).where(others, attachments.c.confirmed)
         self._count(later.values(confirmed=False, created_at=clock_now()))
 

@@ -33,7 +33,9 @@ def runs(program: Path) -> bool:
 
 
 def attach(storage: RunningMedia, media: api.Media) -> None:
-    request = api.AttachMedia(post_id="pst_1", media_ids=(media.media_id,), platforms=("TW", "LN", "YT"))
+    request = api.AttachMedia(
+        post_id="pst_1", media_ids=(media.media_id,), revision=1, platforms=("TW", "LN", "YT")
+    )
     storage.service.attach_media(storage.caller(), request)
 
 

@@ -78,9 +78,8 @@ def test_another_accounts_or_missing_media_cannot_be_attached(world: World) -> N
         assert caught.value.extras == {"field": "media_ids"}
     for made_up in ("", "med_x", "a\0b"):
         with pytest.raises(ApiError, match="NOT_FOUND"):
-            attachments.attach(
-                world.context, world.caller(), api.AttachMedia(post_id="pst_1", media_ids=(made_up,))
-            )
+            request = api.AttachMedia(post_id="pst_1", media_ids=(made_up,), revision=1)
+            attachments.attach(world.context, world.caller(), request)
     assert post_of(world, mine) is None
 
 

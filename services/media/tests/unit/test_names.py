@@ -37,10 +37,3 @@ def test_keys_are_unguessable_and_known_as_keys() -> None:
     assert len(made) == 1000
     assert all(names.is_key(key) for key in made)
     assert not any(names.is_key(key) for key in ("", "a" * 21, "a" * 23, "a" * 21 + "/", "a" * 21 + "\n"))
-
-
-@pytest.mark.parametrize("slug", ["cake.png", "cake.jpg", "cake.jpeg", "cake"])
-def test_the_jpeg_copy_has_another_name_than_the_image(slug: str) -> None:
-    copy = names.jpeg_slug(slug)
-    assert copy != slug
-    assert copy in ("cake.jpg", "cake.jpeg")

@@ -8,7 +8,7 @@ import structlog
 
 from chassis.bus import outbox
 from chassis.db.leases import local_deadline
-from chassis.db.operations import Done, Operations, once
+from chassis.db.operations import Operations, once
 from chassis.runtime.pool import Task
 from chassis.telemetry import tracing
 from contracts import publishing as api
@@ -212,9 +212,7 @@ def _begin(
     page = reached(caller, found)
     check_page(app, page)
     row = comments.begin_reply(comment, request.message, caller.operation_id, lease_seconds)
-    if row is None and (earlier := comments.reply_of(caller.operation_id)) is not None:
-        raise Done(earlier.id)
-    assert row is not None
+    assert row is not None, "a reply that is being sent or done is the operation's result"
     operations.end(caller, row.id)
     return page, row
 

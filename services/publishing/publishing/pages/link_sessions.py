@@ -101,8 +101,6 @@ def authorize_url(app: AppContext, link: LinkRow, browser: Browser) -> str:
 def _read_state(app: AppContext, state: str) -> tuple[str, str]:
     """Returns the ids of the session and of the browser from an OAuth state that we signed. Raises NOT_FOUND for any
     other state.
-
-    A state of the previous release names no browser. It is refused, and the person must begin again.
     """
     parts = _STATE.fullmatch(state)
     if parts is None or not app.vault.is_signed(f"{parts[1]}.{parts[2]}", parts[3]):

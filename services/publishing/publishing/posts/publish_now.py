@@ -109,9 +109,9 @@ def _claim(
         page, now = reached(caller, around.page), around.now
         check_page(app, page)
         check_guardrails(store, page, None, around)
-        row = new_post(caller, page, request, attachment.post_id, attachment.files, now)
-        is_added = attachment.is_new and store.add(row)
-        state = "queued" if is_added else "failed"
+        if attachment.is_new:
+            store.add(new_post(caller, page, request, attachment.post_id, attachment.files, now))
+        state = "queued" if attachment.is_new else "failed"
         worker_id, left = app.lease.lock(connection), answer.left_seconds
         post = sending.send_at_once(attachment.post_id, state, worker_id, awaited_seconds=left)
         # Another try has it. Raised inside the transaction: the operation must not keep an id without a post.

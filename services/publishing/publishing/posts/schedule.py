@@ -10,7 +10,6 @@ from chassis.ids import new_id
 from chassis.telemetry import tracing
 from contracts import publishing as api
 from contracts.caller import Caller, maker_columns
-from contracts.errors import POST_IN_PROGRESS, ApiError
 from publishing import post_events
 from publishing.attachments import Attachment
 from publishing.context import AppContext
@@ -84,14 +83,9 @@ def _queue(
         check_guardrails(store, page, scheduled_at, around)
         row = new_post(caller, page, request, post_id, files, around.now, scheduled_at)
         if not files:
-            post = store.add_last(row)
-        else:
-            post = store.add(row)
-            if post is not None:
-                post_events.stage_media(connection, post)
-        # The previous release has made the post at the same moment: the operation must not get a second one.
-        if post is None:
-            raise ApiError(POST_IN_PROGRESS)
+            return store.add_last(row)
+        post = store.add(row)
+        post_events.stage_media(connection, post)
     return post
 
 

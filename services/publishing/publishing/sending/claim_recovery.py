@@ -17,11 +17,9 @@ def recover_claims(app: SendingContext) -> int:
     A post without an open attempt returns to the queue; the outcome of an open attempt becomes unknown.
     """
     first_look = app.settings.reconcile_first_seconds
-    lapsed = app.lease.reap(
+    return app.lease.reap(
         lambda connection, worker_id: Reconciliation(connection).lapse_of_worker(worker_id, first_look)
     )
-    with app.database.transaction() as connection:
-        return lapsed + Reconciliation(connection).lapse_unrenewed(first_look)
 
 
 def recover_lost_claims(app: SendingContext) -> int:

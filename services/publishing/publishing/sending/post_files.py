@@ -18,7 +18,6 @@ from chassis.http.guarded_client import FetchFailed, Stream, stream
 from contracts.caller import Caller
 from contracts.errors import MEDIA_PROCESSING, NOT_FOUND, ApiError
 from contracts.media import GetFiles, LocateFile, MediaFile
-from contracts.platforms import JPEG
 from contracts.renditions import FileFacts, need_of
 from publishing.config import Settings
 from publishing.context import AppContext
@@ -86,13 +85,7 @@ def await_ready(
 
 def _get(app: AppContext, caller: Caller, platform: str, files: Sequence[Attached]) -> dict[str, MediaFile]:
     """Returns the files, converted where the platform needs it, by media id. Raises the errors of the media service."""
-    needs = [need_of(platform, file.source.facts) for file in files]
-    request = GetFiles(
-        media_ids=tuple(dict.fromkeys(file.media_id for file in files)),
-        platform=platform,
-        # For media of the previous release, which makes nothing but JPEGs.
-        jpeg=any(need is not None and need.mime_type == JPEG for need in needs),
-    )
+    request = GetFiles(media_ids=tuple(dict.fromkeys(file.media_id for file in files)), platform=platform)
     answer = remote(app.media.get_files)(caller, request, timeout_seconds=_FILES_SECONDS)
     return {file.media_id: file for file in answer.files}
 

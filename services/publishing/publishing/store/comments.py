@@ -133,11 +133,6 @@ class Comments:
     def get_reply(self, reply_id: str) -> ReplyRow | None:
         return self._reply(_REPLIES.where(replies.c.id == reply_id), {})
 
-    def reply_of(self, operation_id: str | None) -> ReplyRow | None:
-        """Returns the reply that an operation made, or None. Some replies of the previous release have no row in
-        `operations`."""
-        return self._reply(_REPLIES.where(replies.c.operation_id == operation_id), {})
-
     def begin_reply(
         self, comment: CommentRow, message: str, operation_id: str | None, lease_seconds: float
     ) -> ReplyRow | None:

@@ -9,8 +9,8 @@ from sqlalchemy import Connection, text
 from chassis.db.operations import Operations
 from publishing.records import PENDING, Post, column_names
 
-#: Read from posts and replies, as the previous release stored no result in `operations`. A publish or reply that its
-#: platform refused made nothing; one that is being sent or looked up is undecided.
+#: Read from posts and replies, which stay when their operation is deleted. A publish or reply that its platform refused
+#: made nothing; one that is being sent or looked up is undecided.
 _STATES = text(
     """
     SELECT operation_id, CASE WHEN origin = 'scheduled' OR state = 'published' THEN 'made'

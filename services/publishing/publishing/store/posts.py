@@ -9,7 +9,7 @@ from sqlalchemy import Connection, RowMapping, Text, bindparam, func, select, te
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from chassis.db.clock import clock_now
-from chassis.db.database import Prepared, UniqueViolation, end_with, fetch
+from chassis.db.database import Prepared, end_with, fetch
 from chassis.db.operations import CLAIM, Effect, Operation
 from chassis.ids import is_id
 from contracts.caller import Caller, maker_columns
@@ -42,8 +42,7 @@ _LOCK_QUEUES = Prepared(_LOCK.replace("%s", ""))
 #: Locks the page first, so that it is not unlinked meanwhile.
 _LOCK_PAGE_AND_QUEUES = Prepared(_LOCK.replace("%s", "FOR KEY SHARE"))
 #: A page's posts are among its brand's, so one read of the brand's day finds nearly all of them; the rest are those of
-#: siblings in other brands, mostly none. The previous release makes posts without a row in `operations`: they are found
-#: by their own operation id.
+#: siblings in other brands, mostly none.
 _AROUND = Prepared(
     f"""
     WITH page AS MATERIALIZED (
@@ -51,8 +50,7 @@ _AROUND = Prepared(
         {_PAGE})
     SELECT operation.*, near.*, page.*
     FROM (SELECT
-        coalesce((SELECT id FROM posts WHERE operation_id = %(operation_id)s),
-            (SELECT result FROM operations WHERE id = %(operation_id)s)) AS result,
+        (SELECT result FROM operations WHERE id = %(operation_id)s) AS result,
         coalesce((SELECT voided_to_try >= %(try_number)s::int FROM operations WHERE id = %(operation_id)s), false)
             AS is_void
     ) AS operation LEFT JOIN page ON true LEFT JOIN LATERAL (
@@ -95,7 +93,7 @@ _LOCKED = _ONE.with_for_update()
 _OF_OPERATION = select(*_POST).where(posts.c.operation_id == bindparam("operation_id"))
 #: Takes the values of `posts.new_post`.
 _NEW = insert(posts).values({name: bindparam(name) for name in GIVEN})
-_ADD = Prepared(_NEW.on_conflict_do_nothing(index_elements=["operation_id"]).returning(*_POST))
+_ADD = Prepared(_NEW.returning(*_POST))
 _ADD_LAST = Prepared(_NEW)
 _JSON = ("media_files", "settings")
 
@@ -235,22 +233,14 @@ class Posts:
         row = self._connection.execute(_ALL_LATER, {**values, "states": _counted(is_scheduled)}).one()
         return Plans(row.page or [], (is_scheduled and row.scheduled) or [], row.brand or [])
 
-    def add(self, values: dict[str, Any]) -> Post | None:
-        """Adds a queued post and returns it.
+    def add(self, values: dict[str, Any]) -> Post:
+        """Adds a queued post, whose operation the caller has locked, and returns it."""
+        [row] = _ADD.fetch(self._connection, _as_text(values))
+        return Post(*row)
 
-        Returns None if a process of the previous version, which still runs during an upgrade, has already made a post
-        for the same operation.
-        """
-        rows = _ADD.fetch(self._connection, _as_text(values))
-        return Post(*rows[0]) if rows else None
-
-    def add_last(self, values: dict[str, Any]) -> Post | None:
-        """Adds a post and commits in the same round trip. If the operation has made a post already, rolls everything
-        back and returns None."""
-        try:
-            end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
-        except UniqueViolation:
-            return None
+    def add_last(self, values: dict[str, Any]) -> Post:
+        """Adds a post like `add`, and commits in the same round trip."""
+        end_with(self._connection, _ADD_LAST.on(self._connection), _as_text(values))
         return Post.new(values)
 
     def change(

@@ -32,13 +32,6 @@ _LOCK_CLAIMS = text(
     """
 )
 _IS_CLAIMED = text(f"SELECT EXISTS ({_OF_WORKER})")
-#: Claims of the previous release, which names no worker and renews each claim by itself.
-_LOCK_UNRENEWED = text(
-    """
-    SELECT id, fence FROM posts WHERE state = 'sending' AND lease_until <= clock_timestamp()
-    ORDER BY lease_until LIMIT :limit FOR UPDATE SKIP LOCKED
-    """
-)
 #: For posts whose rows this transaction has locked: it sees every attempt that was begun, and no other can be begun.
 #: Without an open attempt a post returns to the queue; with one its outcome is unknown; a look-up is due again.
 _LAPSE = text(
@@ -119,10 +112,6 @@ class Reconciliation:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-
-    def lapse_unrenewed(self, first_look_seconds: float) -> int:
-        """Ends claims that belong to no worker and whose own lease has expired. Returns how many it ended."""
-        return self._lapse(_LOCK_UNRENEWED, first_look_seconds, limit=_BATCH)
 
     def lapse_of_worker(self, worker_id: str, first_look_seconds: float) -> tuple[int, bool]:
         """Ends a batch of the claims of a worker that is gone. Returns how many it ended, and whether none is left."""

@@ -24,8 +24,8 @@ from publishing.platforms.base import PlatformRefusal, Refusal
 from publishing.records import Expired, Post
 from publishing.store.siblings import siblings_of
 
-#: A checkpoint that an edit removed may be JSON null, as the previous release wrote it. A post whose maker has lost
-#: access is held instead.
+#: In posts stored before 1.4.0, a checkpoint that an edit removed may be JSON null. A post whose maker has lost access
+#: is held instead.
 _TAKE = text(
     """
     UPDATE posts SET state = CASE WHEN held_at IS NULL THEN 'sending' ELSE 'held' END, fence = fence + 1,

@@ -173,7 +173,7 @@ def test_of_two_posts_with_one_text_and_other_pictures_each_finds_its_own(
     assert [len(post["media"]) for post in page.posts] == [len(kept), len(lost)]
 
 
-def test_a_photo_of_the_release_before_is_found_by_its_looks_and_said_to_be_a_guess(
+def test_a_photo_that_was_sent_before_1_4_0_is_found_by_its_looks_and_said_to_be_a_guess(
     page: Page, twin: Page
 ) -> None:
     ours = page.publish(PHOTO)

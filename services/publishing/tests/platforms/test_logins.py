@@ -264,13 +264,13 @@ def test_a_token_of_linkedin_is_renewed_by_the_app_that_issued_it(simulator: Sim
     login = linkedin(simulator)
     members, pages = login.of_app("member"), login.of_app("organization")
     assert login.of_app("member", ("rw_organization_admin",)) is members
-    # Tokens of an earlier release name no app.
+    # Tokens stored before 1.4.0 name no app.
     assert login.of_app(None, ("openid", "profile", "w_member_social")) is members
     assert login.of_app(None, ("openid", "w_member_social", "rw_organization_admin")) is pages
 
 
 def test_an_only_app_of_linkedin_renews_all_tokens_that_name_none(simulator: Simulator) -> None:
-    """In an earlier release members may have been linked with the app that is now the one for company pages."""
+    """Before 1.4.0 members may have been linked with the app that is now the one for company pages."""
     alone = linkedin(simulator, member=False)
     assert alone.of_app(None, ("openid", "profile", "w_member_social")) is alone
 
@@ -323,7 +323,7 @@ def test_a_members_comment_without_its_scope_says_what_the_app_lacks(simulator: 
     assert "Community Management" in refusal.message
 
 
-def test_pages_of_linkedin_that_an_earlier_release_linked_lack_nothing() -> None:
+def test_pages_of_linkedin_that_were_linked_before_1_4_0_lack_nothing() -> None:
     login = LinkedInLogin(LinkedInSettings(), "organization")
     earlier = ("openid", "profile", "w_member_social", "rw_organization_admin", "w_organization_social")
     assert login.missing((*earlier, "r_organization_social")) == ()

@@ -10,7 +10,7 @@ from publishing.records import Credentials
 KEY = Fernet.generate_key().decode()
 
 
-def test_a_bare_token_of_an_earlier_release_is_read() -> None:
+def test_a_bare_token_is_read() -> None:
     vault = Vault([KEY])
     assert Credentials.opened(vault, vault.encrypt("EAAtoken")) == Credentials(access_token="EAAtoken")
 

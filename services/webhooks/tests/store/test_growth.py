@@ -157,7 +157,7 @@ def test_what_waits_for_a_retry_is_tried_when_its_time_has_come(desk: Any, recei
     desk.work(lambda: desk.log(made.id)[0].status == "delivered")
 
 
-def test_what_the_release_before_this_one_wrote_is_tried_at_its_time(desk: Any, receiver: Any) -> None:
+def test_a_delivery_stored_before_1_4_0_is_tried_at_its_time(desk: Any, receiver: Any) -> None:
     made = desk.subscribe(receiver.url)
     desk.arrive(3)
     desk.execute("UPDATE deliveries SET ready = false")  # it does not know the column

@@ -75,8 +75,8 @@ def test_during_a_rotation_either_secret_verifies_and_a_day_later_only_the_new_o
         Webhook(made.secret).verify(after.body, after.headers)
 
 
-def test_a_secret_of_the_release_before_verifies_as_it_stands(desk: Any, receiver: Any) -> None:
-    """The previous release's secrets have 43 characters. The library adds the missing padding."""
+def test_a_secret_stored_before_1_4_0_verifies_as_it_stands(desk: Any, receiver: Any) -> None:
+    """Such secrets have 43 characters. The library adds the missing padding."""
     old = "whsec_4tQ2mZl0c9Vb7Xe1Rk5Yp8Nd3Wf6Hs0AzLmQwErTyUi"
     desk.subscribe(receiver.url)
     desk.execute("UPDATE secrets SET secret = :secret", secret=desk.app.vault.encrypt(old))

@@ -49,7 +49,10 @@ def _created(app: AppContext, caller: Caller, subscription_id: str) -> api.Creat
         row = store.of_operation(caller.account_id, caller.operation_id)
         if row is None or row.id != subscription_id:
             return None
-        secret = _secret_again(app, store, row, caller.operation_id)
+        made = store.secret_of_operation(row.id, caller.operation_id)
+    if made is None:  # it was replaced, and has expired
+        raise ApiError(NOT_FOUND)
+    secret = app.vault.decrypt(made.secret)
     return api.CreatedSubscription.made_from(row.view(), secret=secret)
 
 
@@ -67,15 +70,11 @@ def _create(app: AppContext, caller: Caller, request: api.CreateSubscription) ->
         store, operations = Subscriptions(connection), Operations(connection)
         operations.begin(caller)
         _lock_account(store, caller)
-        row = store.of_operation(caller.account_id, caller.operation_id)
-        if row is None:
-            if store.count(caller.account_id) >= api.MAX_SUBSCRIPTIONS:
-                raise ApiError(LIMIT_REACHED, limit=api.MAX_SUBSCRIPTIONS)
-            row = store.add(new_id("whk"), caller.account_id, operation_id=caller.operation_id, **fields)
-            secret = security.new_secret()
-            store.add_secret(new_id("sec"), row.id, caller.operation_id, app.vault.encrypt(secret))
-        else:  # created by an older release
-            secret = _secret_again(app, store, row, caller.operation_id)
+        if store.count(caller.account_id) >= api.MAX_SUBSCRIPTIONS:
+            raise ApiError(LIMIT_REACHED, limit=api.MAX_SUBSCRIPTIONS)
+        row = store.add(new_id("whk"), caller.account_id, operation_id=caller.operation_id, **fields)
+        secret = security.new_secret()
+        store.add_secret(new_id("sec"), row.id, caller.operation_id, app.vault.encrypt(secret))
         operations.end(caller, row.id)
     return api.CreatedSubscription.made_from(row.view(), secret=secret)
 
@@ -191,7 +190,6 @@ def rotate_secret(app: AppContext, caller: Caller, request: api.SubscriptionId) 
             ends_at = store.expire_secret(request.id, PREVIOUS_SECRET_LASTS)
             secret = security.new_secret()
             store.add_secret(new_id("sec"), request.id, caller.operation_id, app.vault.encrypt(secret))
-            store.change(request.id)
         else:
             secret, previous = app.vault.decrypt(made.secret), store.secret_before(request.id, made.id)
             if previous is None or previous.expires_at is None:  # it created the subscription
@@ -209,16 +207,6 @@ def _lock_account(store: Subscriptions, caller: Caller) -> None:
     store.lock_account(caller.account_id, caller.tier)
     if store.is_revoked(caller.token_id):
         raise ApiError(TOKEN_REVOKED)
-
-
-def _secret_again(
-    app: AppContext, store: Subscriptions, row: SubscriptionRow, operation_id: str | None
-) -> str:
-    """Returns the secret that this operation made for the subscription. Raises NOT_FOUND when it has been removed."""
-    made = store.secret_of_operation(row.id, operation_id)
-    if made is None:
-        raise ApiError(NOT_FOUND)
-    return app.vault.decrypt(made.secret)
 
 
 def _name(name: str) -> str:

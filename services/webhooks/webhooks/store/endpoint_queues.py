@@ -167,7 +167,7 @@ _RECORD = f"""
         FROM judged, clock WHERE l.subscription_id = judged.subscription_id
     ), disabled AS (
         UPDATE subscriptions s SET status = 'disabled', disabled_reason = judged.reason, disabled_at = now,
-            ending = true, revision = revision + 1
+            ending = true
         FROM judged, clock WHERE s.id = judged.subscription_id AND judged.reason IS NOT NULL AND s.status = 'active'
     ), settled AS (
         UPDATE deliveries d SET attempts = v.number,

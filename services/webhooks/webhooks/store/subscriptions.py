@@ -91,13 +91,7 @@ class Subscriptions:
         self._connection.execute(
             update(subscriptions)
             .where(subscriptions.c.id.in_(subscription_ids))
-            .values(
-                status="disabled",
-                disabled_reason=reason,
-                disabled_at=clock_now(),
-                ending=True,
-                revision=subscriptions.c.revision + 1,
-            )
+            .values(status="disabled", disabled_reason=reason, disabled_at=clock_now(), ending=True)
         )
         self._connection.execute(
             update(deliveries)
@@ -178,7 +172,7 @@ class Subscriptions:
     def change(self, subscription_id: str, **fields: Any) -> None:
         """Changes columns of a subscription. The dispatcher reads them at its next tick."""
         statement = update(subscriptions).where(subscriptions.c.id == subscription_id)
-        self._connection.execute(statement.values(revision=subscriptions.c.revision + 1, **fields))
+        self._connection.execute(statement.values(**fields))
 
     def enable(self, subscription_id: str, **fields: Any) -> None:
         """Enables a subscription and resets its failures. `fields` are further columns to change."""

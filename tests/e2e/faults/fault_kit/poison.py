@@ -17,7 +17,9 @@ MARK = "x-kind"
 LARGE = 200_000
 
 FRAME = {
-    "sent_at": 1.0,
+    "steady": 1.0,
+    "connection": "c",
+    "number": 1,
     "calls": [
         {
             "id": 1,
@@ -76,7 +78,8 @@ def _bent(whole: dict[str, Any]) -> Iterator[bytes]:
     for name in [name for name in whole if name not in ("brand_id", "data")]:
         yield json.dumps({key: value for key, value in whole.items() if key != name}).encode()
         for strange in STRANGE:
-            if not isinstance(strange, str) and not (isinstance(strange, int | float) and name == "sent_at"):
+            is_number = isinstance(strange, int | float)
+            if not isinstance(strange, str) and not (is_number and name in ("steady", "number")):
                 yield (
                     json.dumps(whole | {name: strange}).encode()
                     if strange != []

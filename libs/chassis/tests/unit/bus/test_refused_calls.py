@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from chassis.bus.frames import PING, Call, Method, Reply, RequestFrame, encode, methods_of
 from chassis.bus.server import RpcServer
+from chassis.ids import new_id
 from chassis.signatures import CLOCK_SECONDS
 from chassis.telemetry import metrics
 from contracts.caller import Caller, operator
@@ -78,15 +79,14 @@ class Served:
 
 
 def frame(
-    method: str, caller: Caller, *, connection: str = "", number: int = 0, sent_ago: float = 0.0
+    method: str, caller: Caller, *, connection: str | None = None, number: int = 1, sent_ago: float = 0.0
 ) -> bytes:
     call = Call(id=1, method=method, ttl=10.0, caller=Raw(encode(caller)), request=Raw(b"{}"))
     return encode(
         RequestFrame(
-            sent_at=time.time() - sent_ago,
             calls=[call],
             steady=time.monotonic() - sent_ago,
-            connection=connection,
+            connection=connection or new_id("con"),
             number=number,
         )
     )
@@ -258,7 +258,7 @@ def test_a_bad_call_is_refused_alone_in_its_frame(served: dict[str, Served]) -> 
         Call(id=number, method=method, ttl=10.0, caller=Raw(encode(PERSON)), request=Raw(b"{}"))
         for number, method in enumerate(("get_usage", "set_sandbox_use", "refund"), 1)
     ]
-    body = encode(RequestFrame(sent_at=time.time(), calls=calls, steady=time.monotonic()))
+    body = encode(RequestFrame(calls=calls, steady=time.monotonic(), connection="c1", number=1))
     answers = quota.begin(body, signed_by("gateway").call("quota", body, time.time() + 10))
     assert quota.ran == ["get_usage", "refund"]
     assert [reply.id for reply in answers] == [2]

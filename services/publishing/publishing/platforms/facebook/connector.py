@@ -57,8 +57,8 @@ class FacebookConnector(FacebookReading):
         if checkpoint.get("session") and not checkpoint.get("is_handed_over"):
             return self._upload_outcome(attempt)
         if len(attempt.content.media) > 1 and not photo_ids:
-            # The ids are stored before the post is sent; without ids, nothing was sent. (The release before this one
-            # sent a single photo without staging it: such a post is searched for.)
+            # The ids are stored before the post is sent; without ids, nothing was sent. (Releases before 1.4.0 sent a
+            # single photo without staging it: such a post is searched for.)
             return NotPublished(settled=True)
         outcome = self._find(attempt, photo_ids)
         return _unless_in_processing(outcome, bool(checkpoint.get("is_handed_over")), attempt.began_at)

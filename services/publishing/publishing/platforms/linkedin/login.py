@@ -53,7 +53,7 @@ class LinkedInLogin(CodeLogin):
         self._connector = LinkedInConnector(settings)
 
     def of_app(self, name: str | None, granted: Collection[str] | None = None) -> Login | None:
-        # Tokens of an earlier release, which had one app, name none.
+        # Tokens stored before 1.4.0, when there was one app, name none.
         if name is None and granted and len(self.by_app) > 1:
             name = ORGANIZATION if set(_PAGES) & set(granted) else MEMBER
         return self if name is None else self.by_app.get(name)
@@ -74,9 +74,8 @@ class LinkedInLogin(CodeLogin):
     def missing(self, granted: Collection[str]) -> tuple[str, ...]:
         """Returns the scopes that the page lacks.
 
-        LinkedIn gives the newer scopes only to new apps (a guess, docs/platforms/linkedin.md). So a page that an
-        earlier release linked, recognised by the scope `openid`, needs only the scopes that the earlier release asked
-        for.
+        LinkedIn gives the newer scopes only to new apps (a guess, docs/platforms/linkedin.md). So a page that was
+        linked before 1.4.0, recognised by the scope `openid`, needs only the scopes that were asked for then.
         """
         needed = (*_MEMBER, *_PAGES) if self._has_pages and "openid" in granted else self.scopes
         return tuple(scope for scope in needed if scope not in granted)

@@ -52,9 +52,9 @@ _UNNAMED = "LinkedIn member"
 _ROWS = 100
 #: The number of the first row of a page.
 _START = re.compile(r"\d{0,6}")
-#: A cursor of the previous release: number of the first row, size of the page, then time (milliseconds) and id of the
+#: A cursor of releases before 1.4.0: number of the first row, size of the page, then time (milliseconds) and id of the
 #: last comment shown.
-_PREVIOUS_CURSOR = re.compile(r"(\d{1,6})/(\d{1,3})(?:/(\d{1,13})/(.+))?")
+_OLD_CURSOR = re.compile(r"(\d{1,6})/(\d{1,3})(?:/(\d{1,13})/(.+))?")
 
 
 class LinkedInReading(Connector):
@@ -252,9 +252,9 @@ def _comments_path(urn: str) -> str:
 
 
 def with_current_cursor(query: CommentQuery) -> CommentQuery:
-    """Translates a cursor of the previous release, which clients and stored polls may still hold, into one of this
-    release."""
-    match = _PREVIOUS_CURSOR.fullmatch(query.cursor or "")
+    """Translates a cursor of a release before 1.4.0, which clients and stored polls may still hold, into today's
+    form."""
+    match = _OLD_CURSOR.fullmatch(query.cursor or "")
     if match is None:
         return query
     shown: tuple[str, ...] = ()

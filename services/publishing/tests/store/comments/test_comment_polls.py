@@ -327,7 +327,7 @@ def test_a_post_whose_list_nobody_can_read_is_too_old_one_day(world: World, wall
     assert world.ask("SELECT FROM comment_polls") == []
 
 
-def test_a_place_in_the_list_that_an_older_release_wrote_otherwise_is_looked_for_from_the_head(
+def test_a_place_in_the_list_that_is_not_understood_is_looked_for_from_the_head(
     world: World, wall: Wall
 ) -> None:
     world.published()

@@ -4,16 +4,14 @@ from typing import Any
 
 import msgspec
 import pytest
-from publishing_kit.fake_media import FakeMedia
 from publishing_kit.fake_platform import FakePlatform
 from publishing_kit.world import World
 
 from contracts import publishing as api
 from contracts.errors import ApiError
 from publishing.platforms.base import PlatformRefusal, Refusal
-from publishing.posts import edits, full_posts, publish_now, schedule, several_pages
+from publishing.posts import edits, full_posts, publish_now, several_pages
 from publishing.store.operations import PostOperations, Voided
-from publishing.store.posts import Posts
 
 
 def void(world: World, *tries: tuple[str, int]) -> Voided:
@@ -47,7 +45,7 @@ def test_a_post_counts_unless_it_was_published_at_once_and_refused(
     assert voided.undecided == ({"op_post"} if standing == "undecided" else set())
 
 
-def test_a_post_of_the_release_before_counts_without_a_row_of_its_operation(world: World) -> None:
+def test_a_post_counts_also_when_the_row_of_its_operation_is_deleted(world: World) -> None:
     world.schedule(world.page(), world.in_minutes(11), operation_id="op_post")
     world.run("DELETE FROM operations")
     assert void(world, ("op_post", 1)) == Voided(nothing=set(), undecided=set())
@@ -57,44 +55,6 @@ def test_nothing_is_written_of_operations_that_have_made_something(world: World)
     world.schedule(world.page(), world.in_minutes(11), operation_id="op_post")
     assert void(world) == void(world, ("op_post", 1)) == Voided(nothing=set(), undecided=set())
     assert world.ask("SELECT voided_to_try FROM operations")[0].voided_to_try == 0
-
-
-_OLD_POST = """
-    INSERT INTO posts (id, operation_id, account_id, brand_id, page_id, platform, origin, message, media_ids,
-        media_urls, created_at, scheduled_at, state, out_at)
-    VALUES ('pst_old', 'op_post', 'usr_a', 'brd_a', :page, 'FB', 'scheduled', 'hello', '{}', '{}', clock_now(),
-        clock_now() + interval '20 minutes', 'queued', clock_now() + interval '20 minutes')
-"""
-
-
-@pytest.mark.parametrize("write", ["schedule", "schedule with media", "publish"])
-def test_an_operation_that_the_release_before_overtakes_leaves_no_result_without_a_post(
-    world: World, media: FakeMedia, monkeypatch: pytest.MonkeyPatch, write: str
-) -> None:
-    """The previous release does not lock operations: it may store its post after this release has looked for one."""
-    page, caller = world.page(), world.caller("op_post")
-    files = (media.add(size_bytes=10),) if write == "schedule with media" else ()
-    at = world.in_minutes(20)
-
-    def run() -> Any:
-        if write == "publish":
-            return publish_now.publish(world.app, caller, api.PublishPost(page_id=page.id, message="hello"))
-        request = api.SchedulePost(page_id=page.id, scheduled_at=at, message="hello", media_ids=files)
-        return schedule.schedule(world.app, caller, request)
-
-    with monkeypatch.context() as patch:
-        for name in ("add", "add_last"):
-            real = getattr(Posts, name)
-
-            def overtaken(store: Posts, values: dict[str, Any], real: Any = real) -> Any:
-                world.run(_OLD_POST, page=page.id)
-                return real(store, values)
-
-            patch.setattr(Posts, name, overtaken)
-        with pytest.raises(ApiError) as error:
-            run()
-    assert error.value.code == "POST_IN_PROGRESS"
-    assert [row.result for row in world.ask("SELECT result FROM operations")] == [None]
 
 
 def found(world: World, *operation_ids: str, **caller: Any) -> list[api.PostOfRequest]:

@@ -58,29 +58,6 @@ def test_a_claim_holds_as_long_as_its_worker_is_renewed(world: World, app: Sendi
     assert len(world.ask("SELECT id FROM workers WHERE id = :id", id=app.lease.worker_id)) == 1
 
 
-def test_claims_of_the_previous_release_lapse_by_their_own_lease(world: World, app: SendingContext) -> None:
-    page = world.page()
-    old, renewed = world.fill(page, 2)
-    world.shift(3600)
-    for post, lease in ((old, "-1 second"), (renewed, "20 seconds")):
-        world.run(
-            "UPDATE posts SET state = 'sending', fence = fence + 1,"
-            f" lease_until = clock_timestamp() + interval '{lease}' WHERE id = :id",
-            id=post.id,
-        )
-    assert claim_recovery.recover_claims(app) == 1
-    assert (world.state(old.id).state, world.state(renewed.id).state) == ("queued", "sending")
-
-
-def test_the_previous_release_ends_no_claim_of_a_worker(world: World, app: SendingContext) -> None:
-    world.due_post()
-    due_posts.claim_queues(app, 1)
-    world.run("UPDATE workers SET lease_until = clock_timestamp() - interval '1 hour'")
-    assert (
-        world.ask("SELECT id FROM posts WHERE state = 'sending' AND lease_until <= clock_timestamp()") == []
-    )
-
-
 def test_claims_of_a_commit_whose_answer_was_lost_are_found_again(
     world: World, app: SendingContext, platform: FakePlatform, lose_commit: Callable[[], None]
 ) -> None:

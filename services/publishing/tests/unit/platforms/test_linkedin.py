@@ -219,12 +219,12 @@ def test_good_and_empty_settings_pass() -> None:
         ),
     ],
 )
-def test_a_list_goes_on_from_a_cursor_of_the_previous_release(cursor: str, place: Place) -> None:
+def test_a_list_goes_on_from_a_cursor_of_before_1_4_0(cursor: str, place: Place) -> None:
     query = with_current_cursor(CommentQuery("urn:li:share:7", cursor=cursor))
     assert Place.of(query, largest=100) == place
 
 
-def test_a_cursor_of_this_release_is_left_alone() -> None:
+def test_a_cursor_of_today_is_left_alone() -> None:
     query = CommentQuery("urn:li:share:7", cursor=Place("100", 50).cursor)
     assert with_current_cursor(query) is query
 
@@ -270,7 +270,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Callable[..., LinkedInSettin
         ({"CLIENT_ID": "a"}, "a", ""),
         ({"PAGES_CLIENT_ID": "b"}, "", "b"),
         ({"CLIENT_ID": "a", "PAGES_CLIENT_ID": "b"}, "a", "b"),
-        # Of earlier releases.
+        # As before 1.4.0.
         ({"CLIENT_ID": "a", "COMPANY_PAGES": "true"}, "", "a"),
         ({"CLIENT_ID": "a", "COMPANY_PAGES": "false", "PAGES_CLIENT_ID": "b"}, "a", "b"),
     ],

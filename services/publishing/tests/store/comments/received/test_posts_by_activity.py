@@ -98,7 +98,7 @@ def test_a_read_with_a_sandbox_token_moves_nothing_and_the_next_one_does(
     assert listed(world) == ids(posts, 3, 0, 1, 2)
 
 
-def test_comments_that_an_earlier_release_has_received_count_once_they_are_read_again(
+def test_comments_received_before_1_4_0_count_once_they_are_read_again(
     world: World, wall: Wall, posts: list[api.PublishResult]
 ) -> None:
     comes(world, wall, posts[3])

@@ -161,10 +161,9 @@ def test_a_state_that_was_tampered_with_is_refused(link: Any, login: Any, tamper
     assert login.codes == []
 
 
-def test_a_session_begun_by_the_release_before_is_refused_and_ends_with_its_time(
+def test_a_state_that_names_no_browser_is_refused_and_its_session_ends_with_its_time(
     world: World, link: Any, login: Any
 ) -> None:
-    """The state of such a session names no browser, so nobody can tell whose login it is."""
     session_id = link.begun.session_id
     assert refusal_of(link.back, state=f"{session_id}.{world.app.vault.sign(session_id)}") == GONE
     assert link.show().status == "pending"

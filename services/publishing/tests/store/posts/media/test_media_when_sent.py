@@ -56,7 +56,6 @@ def test_media_away_when_a_post_is_sent_puts_it_off(
 def test_what_media_has_made_of_a_file_is_judged_again_when_it_is_sent(
     world: World, media: FakeMedia, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A media service of the previous release does not make files smaller, so a file may still be too large."""
     big = media.add(size_bytes=30 * 2**20, width=500, height=500)
     post = world.schedule(world.page("IG"), world.in_minutes(11), media_ids=(big,))
     world.shift(660)
