@@ -12,7 +12,7 @@ from chassis.db.database import Prepared
 from chassis.ids import is_id
 from contracts import publishing as api
 from contracts.platforms import PLATFORMS
-from publishing.models import pages
+from publishing.page_models import pages
 from publishing.records import PageRow, column_names
 
 #: Selects pages with the columns in the order of PageRow's fields.
