@@ -75,6 +75,9 @@ posts = Table(
     Column("permalink", Text),
     Column("error_code", Text),
     Column("error_message", Text),
+    #: By `clock_now()`: when the platform refused a failed post for the last time. Null: the post did not fail that
+    #: way, or by a release that did not note it.
+    Column("refused_at", _TIME),
     #: The counts of the last engagement read.
     Column("likes", BigInteger, nullable=False, server_default=text("0")),
     Column("comments", BigInteger, nullable=False, server_default=text("0")),
@@ -124,6 +127,12 @@ posts = Table(
     Index("posts_on_hold", "page_id", "scheduled_at", "id", postgresql_where=text("state = 'held'")),
     #: Posts that may be on the platform although their remote ids are not known (`store/reconciliation.py`).
     Index("posts_open_of_page", "page_id", postgresql_where=text(_OPEN)),
+    Index(
+        "posts_refused_of_page",
+        "page_id",
+        "refused_at",
+        postgresql_where=text("state = 'failed' AND refused_at IS NOT NULL"),
+    ),
     Index("posts_of_page", "page_id", "out_at", "state", postgresql_where=text("out_at IS NOT NULL")),
     Index("posts_of_brand", "brand_id", "out_at", "state", postgresql_where=text("out_at IS NOT NULL")),
     Index(

@@ -56,7 +56,6 @@ SHOWN = {
 #: grow with the account.
 ASIDE = {
     "/compose/ai": {"list_ai_jobs": 10},  # the image and the video that are still being made
-    "/pages": {"list_scheduled_posts": 100},  # the newest refusal of each page
 }
 KEY = "k" * 43
 #: Parts of a screen, which htmx asks for.
