@@ -1015,6 +1015,7 @@ export abstract class Operations {
     query: {
       limit?: number | undefined;
       kind?: "image" | "image_edit" | "video" | undefined;
+      status?: "completed" | "failed" | "processing" | undefined;
       cursor?: string | undefined;
     } = {},
     options: UnkeyedOptions = {},
@@ -1028,7 +1029,11 @@ export abstract class Operations {
    * Further pages are fetched as they are needed; `limit` is the size of a page. See `listAiJobs`.
    */
   iterateAiJobs(
-    query: { limit?: number | undefined; kind?: "image" | "image_edit" | "video" | undefined } = {},
+    query: {
+      limit?: number | undefined;
+      kind?: "image" | "image_edit" | "video" | undefined;
+      status?: "completed" | "failed" | "processing" | undefined;
+    } = {},
     options: UnkeyedOptions = {},
   ): AsyncGenerator<records.AiJob, void> {
     return this.iterate({ method: "GET", path: "/api/v1/ai/jobs", query }, "jobs", options);

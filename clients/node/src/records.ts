@@ -424,6 +424,19 @@ export interface Page {
    * expire.
    */
   token_expires_at?: string | null;
+  /**
+   * The last post that the platform refused for good; null once a later post went out, and if none was
+   * refused. Always null in events.
+   */
+  last_refusal?: LastRefusal | null;
+}
+
+/** The last post of a page that the platform refused. */
+export interface LastRefusal {
+  post_id: string;
+  code: string;
+  message: string;
+  refused_at: string;
 }
 
 export interface PageList {

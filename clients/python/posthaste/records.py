@@ -477,6 +477,19 @@ class Page:
     #: When the page's token expires, according to that check. None: not known, or the token does not
     #: expire.
     token_expires_at: datetime | None = None
+    #: The last post that the platform refused for good; None once a later post went out, and if none was
+    #: refused. Always None in events.
+    last_refusal: LastRefusal | None = None
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LastRefusal:
+    """The last post of a page that the platform refused."""
+
+    post_id: str
+    code: str
+    message: str
+    refused_at: datetime
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

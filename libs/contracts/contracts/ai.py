@@ -136,6 +136,7 @@ class AiResult(Record):
 class ListJobs(Record):
     limit: Annotated[int, Meta(ge=1, le=50)] = 20
     kind: JobKind | None = None
+    status: Literal["processing", "completed", "failed"] | None = None
     cursor: str | None = None
 
 

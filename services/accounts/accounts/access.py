@@ -8,7 +8,7 @@ from chassis.bus import outbox
 from contracts.accounts import Brand, BrandOwner, User
 from contracts.caller import Caller
 from contracts.errors import COLLABORATOR_INSUFFICIENT, EMAIL_NOT_VERIFIED, ApiError
-from contracts.events import AccessRevoked, AccountChanged, CallerChanged
+from contracts.events import AccessRevoked, AccountChanged, BrandRenamed, CallerChanged
 
 
 def account(connection: Connection, user_id: str) -> User:
@@ -81,3 +81,9 @@ def announce_account_changed(connection: Connection, user: User) -> None:
     """Tells the services that keep a copy of the account's tier, with an event, which tier it has now."""
     changed = AccountChanged(account_id=user.id, tier=user.tier)
     outbox.stage(connection, "account.changed", changed, account_id=user.id)
+
+
+def announce_brand_renamed(connection: Connection, account_id: str, brand: Brand) -> None:
+    """Tells publishing, which stores a brand's name with its pages, the name that the brand has now."""
+    renamed = BrandRenamed(brand_id=brand.id, name=brand.name)
+    outbox.stage(connection, "brand.renamed", renamed, account_id=account_id, brand_id=brand.id)

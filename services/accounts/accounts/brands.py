@@ -58,6 +58,8 @@ def edit_brand(database: Database, caller: Caller, request: EditBrand) -> Brand:
             old = access.own_brand(connection, caller, request.brand_id)
             archived = old.archived_at is not None if request.archived is UNSET else request.archived
             edited = BrandStore(connection).edit(old.id, archived=archived, **_edits(old, request))
+            if request.name is not UNSET:  # also the same name: that mends what is stored with the pages
+                access.announce_brand_renamed(connection, caller.account_id, edited)
             operations.end(caller, old.id)
         return edited
 

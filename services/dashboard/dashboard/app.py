@@ -18,6 +18,7 @@ from dashboard.bodies import BodyReader, is_large
 from dashboard.config import Config
 from dashboard.kept import kept
 from dashboard.routes import BLUEPRINTS, NAVIGATION
+from dashboard.routes.shared import shut_out
 from posthaste.errors import AuthenticationError, PosthasteError
 
 #: What a signed-out browser may open.
@@ -74,7 +75,7 @@ def _add_words(app: Flask, config: Config) -> None:
         audited=words.audited, cause=words.cause, REFILL_STATES=words.REFILL_STATES, RIGHTS=words.RIGHTS,
         ATTEMPT_ERRORS=words.ATTEMPT_ERRORS,
         DELIVERY_STATES=words.DELIVERY_STATES, is_passing=words.is_passing,
-        is_about_access=words.is_about_access, new_key=partial(secrets.token_hex, 16),
+        is_about_access=words.is_about_access, shut_out=shut_out, new_key=partial(secrets.token_hex, 16),
         url_for=lru_cache(_ADDRESSES)(url_for), attached=words.attached,
         count=words.count, took=words.took, field_name=words.field_name, label_of=words.label_of,
         CAROUSELS=words.CAROUSELS, plainly=words.plainly, min=min, HTTP_STATUSES=HTTP_STATUS_CODES,

@@ -100,12 +100,13 @@ class PageRow(Row):
         """The name of the page on the platform, used for locks: the same for all brands and accounts that link it."""
         return f"{self.platform}:{self.remote_account_id}"
 
-    def view(self) -> api.Page:
+    def view(self, last_refusal: api.LastRefusal | None = None) -> api.Page:
         missing = self.missing_permissions
         return api.Page.made_from(
             self,
             account_id=self.remote_account_id,
             missing_permissions=None if missing is None else tuple(missing),
+            last_refusal=last_refusal,
         )
 
 

@@ -132,6 +132,10 @@ class PublishingService:
     def on_access_revoked(self, connection: Connection, event: Event) -> None:
         access_loss.on_access_revoked(connection, event)
 
+    @on_event("brand.renamed")
+    def on_brand_renamed(self, connection: Connection, event: Event) -> None:
+        linked_pages.on_brand_renamed(connection, event)
+
     hold_posts = repeat(access_loss.hold_posts, 1.0)
     forget_links = repeat(link_sessions.forget_links, 60.0)
 

@@ -29,6 +29,17 @@ def test_an_owner_makes_a_brand_once_changes_archives_and_restores_it(session: A
     assert session.post("/pages/connect", link)["session_id"]
 
 
+def test_the_pages_of_a_renamed_brand_soon_have_its_new_name(account: Account, session: Api) -> None:
+    page_id = session.get("/pages", limit=1)["pages"][0]["id"]
+    for name in ("Acme Bakery", "Acme Bakery & Sons"):
+        session.patch(f"/brands/{account.brand_id}", {"name": name})
+    until(
+        lambda: {page["brand_name"] for page in session.get("/pages")["pages"]} == {name},
+        seconds=HEARD_SECONDS,
+    )
+    assert session.get(f"/pages/{page_id}")["page"]["brand_name"] == name
+
+
 def test_a_brand_with_pages_is_not_archived(account: Account, session: Api) -> None:
     refused(session.call("POST", f"/brands/{account.brand_id}/archive", json={}), 409, "BRAND_IN_USE")
     for page in session.get(f"/brands/{account.brand_id}")["brand"]["pages"]:

@@ -224,6 +224,10 @@ class TestVideosAndCaptions:
         assert jobs[0]["params"]["image_to_video"] is True
         assert answer.headers[LEFT] == "2290"
         assert [job["kind"] for job in api.get("/ai/jobs", kind="image_edit")["jobs"]] == ["image_edit"]
+        done = [job["job_id"] for job in api.get("/ai/jobs", status="completed")["jobs"]]
+        assert done[-2:] == made[1::-1]  # the video may be ready by now
+        assert api.get("/ai/jobs", status="failed")["jobs"] == []
+        refused(api.call("GET", "/ai/jobs", params={"status": "begun"}), 400, "VALIDATION_ERROR")
         page = api.get("/ai/jobs", limit=2)
         rest = api.get("/ai/jobs", limit=2, cursor=page["next_cursor"])
         assert [job["job_id"] for job in page["jobs"] + rest["jobs"]] == made[::-1]

@@ -8,6 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import requests
 from e2e_kit.accessibility import flaws
+from e2e_kit.api import refused
 from e2e_kit.linking import begin, linked
 from e2e_kit.operator import Operator
 from e2e_kit.simulator import Simulator
@@ -64,6 +65,31 @@ def test_a_page_whose_connection_ended_asks_to_be_reconnected(person: Any, opera
     assert "Connect Facebook" in person.window.text("h1")
     person.open("/pages")
     assert "Not connected" in person.window.text(f"#{person.account.page_id('FB')}")
+
+
+def test_a_page_says_that_its_platform_refused_a_post_until_another_one_goes_out(
+    person: Any, simulator: Simulator
+) -> None:
+    account, page = person.account, person.account.pages["TW"]
+    brand = f"/brands/{account.brand_id}"
+
+    def told() -> tuple[bool, bool, Any]:
+        """Returns whether the list of pages and the brand's screen say it, and what the API says."""
+        person.open("/pages")
+        listed = "Post refused" in person.window.text(f"#{page['id']}")
+        person.open(brand)
+        in_brand = "Post refused" in person.window.text("[aria-labelledby=pages]")
+        return listed, in_brand, account.api.get(f"/pages/{page['id']}")["page"]["last_refusal"]
+
+    simulator.fault("reject", page)
+    body = {"page_id": page["id"], "message": "Nobody wants this"}
+    refused(account.api.call("POST", "/posts/publish", json=body), 502, "PLATFORM_REJECTED")
+    listed, in_brand, last = told()
+    assert (listed, in_brand, last["code"]) == (True, True, "PLATFORM_REJECTED")
+    assert flaws(person.window) == []
+    assert account.api.get(f"/posts/{last['post_id']}")["post"]["error"]["message"] == last["message"]
+    account.api.post("/posts/publish", body | {"message": "Everybody wants this"})
+    assert told() == (False, False, None)
 
 
 def test_a_connection_is_checked_at_the_platform(person: Any) -> None:

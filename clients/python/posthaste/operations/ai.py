@@ -108,6 +108,7 @@ class AIOperations(Caller):
         *,
         limit: int | None = None,
         kind: Literal["image", "image_edit", "video"] | None = None,
+        status: Literal["completed", "failed", "processing"] | None = None,
         cursor: str | None = None,
     ) -> records.JobListView:
         """List jobs, newest first.
@@ -119,19 +120,29 @@ class AIOperations(Caller):
                 "GET",
                 "/api/v1/ai/jobs",
                 records.JobListView,
-                query={"limit": limit, "kind": kind, "cursor": cursor},
+                query={"limit": limit, "kind": kind, "status": status, "cursor": cursor},
             )
         )
 
     def iterate_ai_jobs(
-        self, *, limit: int | None = None, kind: Literal["image", "image_edit", "video"] | None = None
+        self,
+        *,
+        limit: int | None = None,
+        kind: Literal["image", "image_edit", "video"] | None = None,
+        status: Literal["completed", "failed", "processing"] | None = None,
     ) -> Iterator[records.AiJob]:
         """List jobs, newest first.
 
         Further pages are fetched as they are needed; `limit` is the size of a page. See `list_ai_jobs`.
         """
         return self._iterate(
-            Call("GET", "/api/v1/ai/jobs", records.JobListView, query={"limit": limit, "kind": kind}), "jobs"
+            Call(
+                "GET",
+                "/api/v1/ai/jobs",
+                records.JobListView,
+                query={"limit": limit, "kind": kind, "status": status},
+            ),
+            "jobs",
         )
 
     def get_ai_job(self, id: str) -> records.AiResult:
@@ -269,6 +280,7 @@ class AsyncAIOperations(AsyncCaller):
         *,
         limit: int | None = None,
         kind: Literal["image", "image_edit", "video"] | None = None,
+        status: Literal["completed", "failed", "processing"] | None = None,
         cursor: str | None = None,
     ) -> records.JobListView:
         """List jobs, newest first.
@@ -280,19 +292,29 @@ class AsyncAIOperations(AsyncCaller):
                 "GET",
                 "/api/v1/ai/jobs",
                 records.JobListView,
-                query={"limit": limit, "kind": kind, "cursor": cursor},
+                query={"limit": limit, "kind": kind, "status": status, "cursor": cursor},
             )
         )
 
     def iterate_ai_jobs(
-        self, *, limit: int | None = None, kind: Literal["image", "image_edit", "video"] | None = None
+        self,
+        *,
+        limit: int | None = None,
+        kind: Literal["image", "image_edit", "video"] | None = None,
+        status: Literal["completed", "failed", "processing"] | None = None,
     ) -> AsyncIterator[records.AiJob]:
         """List jobs, newest first.
 
         Further pages are fetched as they are needed; `limit` is the size of a page. See `list_ai_jobs`.
         """
         return self._iterate(
-            Call("GET", "/api/v1/ai/jobs", records.JobListView, query={"limit": limit, "kind": kind}), "jobs"
+            Call(
+                "GET",
+                "/api/v1/ai/jobs",
+                records.JobListView,
+                query={"limit": limit, "kind": kind, "status": status},
+            ),
+            "jobs",
         )
 
     async def get_ai_job(self, id: str) -> records.AiResult:

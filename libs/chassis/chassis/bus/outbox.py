@@ -19,7 +19,7 @@ from chassis.db.schema import outbox
 from chassis.ids import new_id
 from chassis.signatures import Signatures
 from chassis.telemetry import tracing
-from contracts.events import EVENTS, Event
+from contracts.events import EVENTS, Event, Route
 from contracts.record import Record
 
 #: Set in `connection.info` by `stage`, so that the commit wakes the relay.
@@ -105,14 +105,18 @@ def relay_once(database: Database, link: Link, signatures: Signatures, limit: in
                     **(tracing.sending(row.event, row.traceparent, row.created_at) or {}),
                     **signatures.event_headers(route.receivers, row.body),
                 }
-                messages.append(
-                    Message(
-                        *(topology.EVENT_EXCHANGE, row.event, row.body),
-                        message_id=row.event_id,
-                        headers=headers,
-                    )
-                )
+                messages += [
+                    Message(exchange, key, row.body, message_id=row.event_id, headers=headers)
+                    for exchange, key in _addresses(row.event, route)
+                ]
         link.publish_confirmed(messages)
         if rows:
             connection.execute(delete(outbox).where(outbox.c.position.in_([row.position for row in rows])))
     return len(rows)
+
+
+def _addresses(event: str, route: Route) -> list[tuple[str, str]]:
+    """Returns the exchange and routing key of each message that carries an event to its receivers."""
+    if route.straight:
+        return [("", topology.event_queue(receiver)) for receiver in route.receivers]
+    return [(topology.EVENT_EXCHANGE, event)]

@@ -16,6 +16,15 @@ class PostError(Record):
     message: str
 
 
+class LastRefusal(Record):
+    """The last post of a page that the platform refused."""
+
+    post_id: str
+    code: str
+    message: str
+    refused_at: datetime
+
+
 class Page(Record):
     """A page: an account on a platform that is connected to a brand."""
 
@@ -36,6 +45,9 @@ class Page(Record):
     missing_permissions: tuple[str, ...] | None = None
     #: When the page's token expires, according to that check. None: not known, or the token does not expire.
     token_expires_at: datetime | None = None
+    #: The last post that the platform refused for good; None once a later post went out, and if none was refused.
+    #: Always None in events.
+    last_refusal: LastRefusal | None = None
 
 
 class ListPages(Record):

@@ -142,6 +142,27 @@ def test_a_repeated_edit_does_not_undo_a_later_one(accounts: Any) -> None:
     assert edit("op_4", archived=False).archived_at is None
 
 
+def test_a_brand_s_new_name_is_told_once_in_the_transaction_of_the_change(accounts: Any) -> None:
+    ann = accounts.user()
+    brand_id = accounts.brand(ann).id
+
+    def edit(operation_id: str, **values: Any) -> None:
+        caller = Caller(account_id=ann.id, user_id=ann.id, operation_id=operation_id)
+        brands.edit_brand(accounts.database, caller, EditBrand(brand_id=brand_id, **values))
+
+    edit("op_1", name="First", description="Rockets")
+    edit("op_2", name="Second")
+    for again in ("op_1", "op_2"):
+        edit(again, name="First")
+    edit("op_3", description="Rockets and boats", archived=True)
+    edit("op_4", archived=False)
+    with pytest.raises(ApiError):
+        edit("op_5", name="Third", timezone="Mars")
+    assert accounts.staged("brand.renamed") == [
+        {"brand_id": brand_id, "name": "First"}, {"brand_id": brand_id, "name": "Second"},
+    ]  # fmt: skip
+
+
 def test_nobody_creates_or_changes_a_brand_of_somebody_else(accounts: Any) -> None:
     ann, bob = accounts.user(), accounts.user()
     brand_id = accounts.brand(ann).id

@@ -47,6 +47,7 @@ def show_list(context: AppContext, caller: Caller, request: api.ListJobs) -> api
             caller.account_id,
             brand_ids=caller.brand_ids,
             kind=request.kind,
+            status=request.status,
             before=decode_position(request.cursor),
             limit=request.limit + 1,
         )

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 import msgspec
-from sqlalchemy import RowMapping, insert, select, text
+from sqlalchemy import RowMapping, TextClause, insert, select, text
 
 from ai.models import jobs
 from ai.records import CAPTION, Claim, Job
@@ -78,27 +78,44 @@ _FORGET_CAPTIONS = text(
 
 
 _NEWEST = """
-    SELECT * FROM jobs WHERE account_id = :account_id AND kind = of_kind AND kind <> 'caption' {within}
+    SELECT * FROM jobs WHERE account_id = :account_id AND kind = of_kind AND kind <> 'caption' {only}
         AND (created_at, id) < (:before_at, :before_id)
     ORDER BY created_at DESC, id DESC LIMIT :limit
     """
 _END = "ORDER BY head.created_at DESC, head.id DESC LIMIT :limit"
 _OF_KINDS = "unnest(CAST(:kinds AS text[])) AS of_kind"
-#: The newest jobs of each kind. Captions are not listed.
-_LISTED = text(f"SELECT head.* FROM {_OF_KINDS}, LATERAL ({_NEWEST.format(within='')}) head {_END}")
+_IN_STATE = "AND state = :state"
 _RESTRICTED = "account_id = :account_id AND kind <> 'caption' AND token_brand_ids IS NOT NULL"
 _WITHIN = "AND token_brand_ids IS NOT NULL AND token_brand_ids = restrictions.token_brand_ids"
-#: The newest jobs of each kind under each brand restriction within the caller's reach. An account has one restriction
-#: per restricted token, however many jobs.
-_LISTED_WITHIN = text(
-    f"""
-    WITH RECURSIVE {distinct_values("restrictions", "jobs", "token_brand_ids", _RESTRICTED)}
-    SELECT head.* FROM restrictions, {_OF_KINDS}, LATERAL ({_NEWEST.format(within=_WITHIN)}) head
-    WHERE restrictions.token_brand_ids <@ CAST(:reach AS text[]) {_END}
-    """
-)
 _KINDS = list(get_args(JobKind))
 _LAST = datetime.max.replace(tzinfo=UTC)
+
+
+def _listed(only: str) -> TextClause:
+    """Returns the statement that lists the newest jobs of each kind. `only`: a further condition. Captions are not
+    listed."""
+    return text(f"SELECT head.* FROM {_OF_KINDS}, LATERAL ({_NEWEST.format(only=only)}) head {_END}")
+
+
+def _listed_within(only: str) -> TextClause:
+    """Returns the statement that lists the newest jobs of each kind under each brand restriction within the caller's
+    reach. An account has one restriction per restricted token, however many jobs. `only`: a further condition."""
+    return text(
+        f"""
+        WITH RECURSIVE {distinct_values("restrictions", "jobs", "token_brand_ids", _RESTRICTED)}
+        SELECT head.* FROM restrictions, {_OF_KINDS}, LATERAL ({_NEWEST.format(only=f"{_WITHIN} {only}")}) head
+        WHERE restrictions.token_brand_ids <@ CAST(:reach AS text[]) {_END}
+        """
+    )
+
+
+#: By whether the caller is limited to brands, and whether only jobs of one state are listed.
+_LISTS = {
+    (False, False): _listed(""),
+    (False, True): _listed(_IN_STATE),
+    (True, False): _listed_within(""),
+    (True, True): _listed_within(_IN_STATE),
+}
 
 
 class Jobs:
@@ -140,13 +157,14 @@ class Jobs:
         *,
         brand_ids: tuple[str, ...] | None,
         kind: str | None,
+        status: str | None,
         before: tuple[datetime, str] | None,
         limit: int,
     ) -> list[Job]:
         """Returns one page of the jobs that a token may see, newest first, without those of captions.
 
-        `brand_ids`: the brands that the token is limited to, None for all. `kind`: only jobs of this kind. `before`:
-        (created_at, id) of the last job of the previous page.
+        `brand_ids`: the brands that the token is limited to, None for all. `kind`, `status`: only jobs of this kind and
+        state. `before`: (created_at, id) of the last job of the previous page.
         """
         before_at, before_id = before or (_LAST, "")
         values = {
@@ -156,8 +174,8 @@ class Jobs:
             "before_at": before_at,
             "before_id": before_id,
             "limit": limit,
-        }
-        rows = self._connection.execute(_LISTED if brand_ids is None else _LISTED_WITHIN, values)
+        } | ({} if status is None else {"state": status})
+        rows = self._connection.execute(_LISTS[brand_ids is not None, status is not None], values)
         return [Job.of(row) for row in rows.mappings()]
 
     def claim_due(self, limit: int, lease_seconds: float) -> list[Job]:

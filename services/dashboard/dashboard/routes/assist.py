@@ -12,8 +12,8 @@ from posthaste.records import AiJob
 screens = Blueprint("assist", __name__, url_prefix="/compose/ai")
 
 _WORDS = 40
-#: How many of the newest jobs are looked at for one that is still made: each takes minutes at most.
-_NEWEST_JOBS = 10
+#: How many images and videos that are being made are shown, the newest ones: each asks the API every five seconds.
+_UNDER_WAY = 2
 #: The shapes that the API takes, in words.
 SHAPES = {
     "1:1": "Square (1:1)",
@@ -35,13 +35,14 @@ def show() -> str:
     """
     client = api.reader()
     balance, brands, jobs = api.together(
-        client.get_credits, recent_brands(client), lambda: client.list_ai_jobs(limit=_NEWEST_JOBS).jobs
+        client.get_credits,
+        recent_brands(client),
+        lambda: client.list_ai_jobs(status="processing", limit=_UNDER_WAY).jobs,
     )
-    under_way = {it.media_type: it for it in reversed(jobs) if it.status == "processing"}
     return _shown(
         "assist.html", brands=brands, left=balance.credits.available, shapes=SHAPES, film_shapes=FILM_SHAPES,
         costs={it.action: it.credits for it in balance.costs}, words=_WORDS,
-        picture=under_way.get("photo"), film=under_way.get("video"),
+        pictures=[it for it in jobs if it.media_type != "video"], films=[it for it in jobs if it.media_type == "video"],
     )  # fmt: skip
 
 

@@ -6,8 +6,8 @@ from flask import Blueprint, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, cookies, dates
-from dashboard.kept import keep, kept
-from dashboard.routes.shared import REFUSALS, Places, recent_places, refusals
+from dashboard.kept import kept
+from dashboard.routes.shared import Places, recent_places
 from posthaste.records import ScheduledPost
 
 screens = Blueprint("overview", __name__)
@@ -35,8 +35,6 @@ def show() -> str:
     posts, is_cut = found.scheduled_posts, found.next_cursor is not None
     waiting = [it for it in posts if it.status == "queued"]
     broken = [it for it in posts if it.status != "queued"]
-    if not is_cut:
-        keep(REFUSALS, refusals(broken))  # the screen of the pages names them
     # Posts that failed are older and come first. The page has cost three calls: a part of it asks for the next posts.
     is_later = is_cut and len(waiting) < _FEWEST_NEXT
     return render_template(

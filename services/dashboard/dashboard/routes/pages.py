@@ -6,7 +6,7 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, cookies, words
 from dashboard.kept import forget, keep
-from dashboard.routes.shared import Places, forget_places, recent_brands, recent_refusals
+from dashboard.routes.shared import Places, forget_places, recent_brands
 from posthaste.errors import ApiError, AuthenticationError, InvalidRequest
 from posthaste.records import LinkBegun, PageHealth
 
@@ -143,10 +143,8 @@ def _begun(platform: str, brand_id: str) -> LinkBegun:
 
 def _listed(problem: str = "", health: PageHealth | None = None) -> str:
     client, cursor = api.reader(), request.args.get("after") or None
-    found, brands, refused = api.together(
-        lambda: client.list_pages(limit=_ON_A_PAGE, cursor=cursor),
-        recent_brands(client),
-        recent_refusals(client),
+    found, brands = api.together(
+        lambda: client.list_pages(limit=_ON_A_PAGE, cursor=cursor), recent_brands(client)
     )
     pages = {it.id: it for it in found.pages}
     if cursor or found.next_cursor:
@@ -156,5 +154,4 @@ def _listed(problem: str = "", health: PageHealth | None = None) -> str:
     return render_template(
         "pages.html", places=Places(pages, brands), problem=problem, health=health,
         done=request.args.get("done", ""), after=found.next_cursor, is_first=cursor is None,
-        refused=refused,
     )  # fmt: skip

@@ -7,7 +7,7 @@ from werkzeug.wrappers import Response
 
 from dashboard import api, times, words
 from dashboard.kept import forget, kept
-from dashboard.routes.shared import REFUSALS, Filters, recent_places
+from dashboard.routes.shared import Filters, recent_places
 from posthaste.errors import ApiError, AuthenticationError, PosthasteError
 from posthaste.records import FullPost, PublishedPost, ScheduledPost
 
@@ -107,7 +107,7 @@ def act(post_id: str, action: str) -> tuple[str, int] | Response:
     If the API refuses, the post's own screen shows the reason.
     """
     client = api.patient()
-    forget(_ATTENTION, REFUSALS)
+    forget(_ATTENTION)
     key = request.form.get("key") or None
     try:
         if action == "retry":

@@ -14,14 +14,12 @@ from dashboard import api, dates, times, words
 from dashboard.kept import forget, kept
 from posthaste import Posthaste
 from posthaste.errors import LimitReached
-from posthaste.records import BrandInList, Page, ScheduledPost
+from posthaste.records import BrandInList, LastRefusal, Page
 
 T = TypeVar("T")
 
 #: How long a screen may show names and zones that another one read.
 _PAGES_SECONDS, _BRANDS_SECONDS = 60.0, 120.0
-#: Name and time of the kept posts that were refused, by page.
-REFUSALS, _REFUSALS_SECONDS = "refusals", 60.0
 #: As the API takes it.
 _SHORTEST_SEARCH, _LONGEST_SEARCH = 2, 100
 #: The API lists at most so many at once.
@@ -31,6 +29,16 @@ _AT_ONCE = 100
 def by_name(page: Page) -> tuple[str, str]:
     """Returns the key by which linked pages are sorted on every screen: name in lower case, then platform."""
     return page.name.lower(), page.platform
+
+
+def shut_out(page: Page) -> LastRefusal | None:
+    """Returns the last refusal of a connected page's post, if its platform refused Posthaste the access, for example
+    because a permission was taken away: then the person should look at the connection.
+    """
+    found = page.last_refusal
+    if page.expired or found is None or not words.is_about_access(found.code, found.message):
+        return None
+    return found
 
 
 class Places:
@@ -176,29 +184,6 @@ def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callabl
         forget("pages")
     both = api.side_by_side(recent_pages(client), recent_brands(client))
     return lambda: Places(*both())
-
-
-def refusals(posts: Iterable[ScheduledPost]) -> dict[str, ScheduledPost]:
-    """Returns page id → the failed post whose platform refused access to Posthaste, for example because the page's
-    permission has ended. Of several, the one that was scheduled last.
-    """
-    found = [
-        it
-        for it in posts
-        if it.status == "failed" and it.error and words.is_about_access(it.error.code, it.error.message)
-    ]
-    return {it.page_id: it for it in sorted(found, key=lambda it: it.scheduled_at)}
-
-
-def recent_refusals(client: Posthaste) -> Callable[[], dict[str, ScheduledPost]]:
-    """Returns a function that returns the posts of this session that failed because their platform refused access: page
-    id → post, as they were at most a minute ago.
-    """
-
-    def read() -> dict[str, ScheduledPost]:
-        return refusals(client.list_scheduled_posts(status="failed", limit=_AT_ONCE).scheduled_posts)
-
-    return kept(REFUSALS, _REFUSALS_SECONDS, read)
 
 
 def forget_places() -> None:

@@ -36,7 +36,9 @@ def answer_with(monkeypatch: pytest.MonkeyPatch, *jobs: SimpleNamespace, media: 
     client = SimpleNamespace(
         get_credits=lambda: SimpleNamespace(credits=left, costs=[]),
         iterate_brands=lambda **_: [],
-        list_ai_jobs=lambda **_: SimpleNamespace(jobs=list(jobs)),
+        list_ai_jobs=lambda *, status, limit: SimpleNamespace(
+            jobs=[it for it in jobs if it.status == status][:limit]
+        ),
         get_ai_job=lambda _: SimpleNamespace(job=jobs[0], media=media, credits=left),
     )
     monkeypatch.setattr(api, "reader", lambda: client)
@@ -71,10 +73,13 @@ def test_an_image_that_is_under_way_opens_its_form(
     assert is_open == [False, True, False]
 
 
-def test_of_two_images_the_newest_is_shown(browser: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    answer_with(monkeypatch, job("job_2", "photo"), job("job_1", "photo"))
-    assert "Prompt of job_2" in forms(browser)[1]
-    assert "Prompt of job_1" not in "".join(forms(browser))
+def test_of_three_images_the_two_newest_are_shown(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(monkeypatch, *(job(f"job_{number}", "photo") for number in (3, 2, 1)))
+    found = forms(browser)
+    assert found[1].index("Prompt of job_3") < found[1].index("Prompt of job_2")
+    assert "Prompt of job_1" not in "".join(found)
 
 
 def test_what_is_finished_is_left_to_the_library(

@@ -183,42 +183,6 @@ def test_not_more_are_kept_than_memory_allows(
         assert len(values) <= 3
 
 
-def failed(post_id: str, hour: int, message: str) -> SimpleNamespace:
-    """A post on the page "pag_f" that failed with this message of its platform."""
-    return SimpleNamespace(
-        id=post_id, page_id="pag_f", brand_id="brd_1", status="failed",
-        scheduled_at=datetime(2026, 11, 27, hour, tzinfo=UTC),
-        error=SimpleNamespace(code="PLATFORM_REJECTED", message=message),
-    )  # fmt: skip
-
-
-def test_a_page_whose_platform_refused_a_post_says_so(
-    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch, values: dict[Any, Any]
-) -> None:
-    posts = [
-        failed("pst_late", 12, "Not permitted. (403)"),
-        failed("pst_early", 9, "Not permitted. (403)"),
-        failed("pst_other", 15, "The text is too long. (400)"),
-    ]
-    more = {"username": None, "followers": 1, "checked_at": None, "token_expires_at": None}
-    page = SimpleNamespace(**(vars(PAGE) | more))
-    client = SimpleNamespace(
-        list_pages=lambda **_: SimpleNamespace(pages=[page], next_cursor=None), iterate_brands=lambda **_: [],
-        list_scheduled_posts=lambda **_: SimpleNamespace(scheduled_posts=posts),
-    )  # fmt: skip
-    monkeypatch.setattr(api, "reader", lambda: client)
-    shown = browser.get("/pages").text
-    assert "Facebook refused a post: " in shown
-    assert "/posts/pst_late" in shown
-    assert "/posts/pst_early" not in shown
-    assert "Scheduled for <" in shown
-    assert '<time datetime="2026-11-27T12:00' in shown
-    assert ">Connected<" not in shown
-    posts[:2] = []
-    values.clear()
-    assert ">Connected<" in browser.get("/pages").text
-
-
 PAGE = SimpleNamespace(
     id="pag_f",
     name="Bakery",

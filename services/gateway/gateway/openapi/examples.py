@@ -61,6 +61,7 @@ _VALUES: dict[str, Any] = {
     "scheduled_at": _LATER, "address": "203.0.113.7", "user_agent": "Firefox", "service": "posthaste",
     "version": "1.3.0", "ErrorRow.code": "MISSING_FIELD", "ErrorRow.message": "A required field is missing.",
     "ErrorRow.recommended_fix": "Send the field named in `field`.", "category": "request", "http_status": 400,
+    "LastRefusal.code": "PLATFORM_REJECTED", "LastRefusal.message": "The photo is too large.", "refused_at": _LATER,
     "PostError.code": "PLATFORM_REJECTED", "PostError.message": "The photo is too large.", "action": "image",
     "label": "Image", "bucket": "publishes", "actor_id": _USER, "subject_id": _TOKEN,
     "AuditEntry.action": "token.create",

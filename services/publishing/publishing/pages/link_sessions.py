@@ -171,10 +171,10 @@ def _chosen(app: AppContext, caller: Caller, result: str) -> api.PagesLinked:
     """Returns the answer to a repeated request: the pages that it linked, as they are now."""
     page_ids = msgspec.json.decode(result, type=list[str])
     with app.database.reading() as connection:
-        rows = Pages(connection).many(page_ids)
+        rows, refusals = Pages(connection).many(page_ids), Pages(connection).last_refusals(page_ids)
     for row in rows.values():
         caller.check_reach(row.account_id, row.brand_id)
-    return api.PagesLinked(pages=tuple(rows[page_id].view() for page_id in page_ids))
+    return api.PagesLinked(pages=tuple(rows[page_id].view(refusals.get(page_id)) for page_id in page_ids))
 
 
 def _choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api.PagesLinked:

@@ -1,7 +1,11 @@
-"""Stores linked pages. Also the operator's calls: link a page, expire it, encrypt credentials with a new key."""
+"""Stores linked pages, and the new names of their brands. Also the operator's calls: link a page, expire it, encrypt
+credentials with a new key.
+"""
 
 from functools import partial
 from typing import Any
+
+import msgspec
 
 from chassis.db.operations import Operations, once
 from chassis.ids import new_id
@@ -9,6 +13,7 @@ from chassis.vault import ROTATED_AT_ONCE
 from contracts import publishing as api
 from contracts.caller import Caller
 from contracts.errors import NOT_FOUND, ApiError, invalid
+from contracts.events import BrandRenamed, Event
 from contracts.keys import KeysRotated, RotateKeys
 from publishing.context import RENEWALS, SUBSCRIPTIONS, AppContext
 from publishing.pages.expiry import expire as expire_page
@@ -17,6 +22,7 @@ from publishing.records import Expired, PageRow
 from publishing.rules import content
 from publishing.rules.filters import platform_code
 from publishing.store import Connection
+from publishing.store.brand_names import BrandNames
 from publishing.store.links import Links
 from publishing.store.pages import Pages
 from publishing.store.polls import Polls
@@ -75,9 +81,18 @@ def _page(app: AppContext, page_id: str) -> api.Page:
 def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
     """Stores a linked page: adds it, or updates the brand's page for the same platform account. Makes its comment polls
     due."""
-    page = Pages(connection).link(values, is_pushed=values["platform"] in PUSHED.values())
+    name = BrandNames(connection).link(values["brand_id"], values["brand_name"])
+    page = Pages(connection).link(
+        values | {"brand_name": name}, is_pushed=values["platform"] in PUSHED.values()
+    )
     Polls(connection).wake_page(page.id)
     return page
+
+
+def on_brand_renamed(connection: Connection, event: Event) -> None:
+    """Handles the event brand.renamed: the brand's pages get the new name, unless a newer event has come before."""
+    renamed = msgspec.convert(event.data, BrandRenamed)
+    BrandNames(connection).rename(renamed.brand_id, renamed.name, event.created_at)
 
 
 def wake_linked() -> None:

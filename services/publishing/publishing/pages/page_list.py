@@ -39,7 +39,9 @@ def show_list(app: AppContext, caller: Caller, request: api.ListPages) -> api.Pa
 
 def show(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
     with app.database.reading() as connection:
-        return reached(caller, Pages(connection).get(request.id), field=None).view()
+        pages = Pages(connection)
+        page = reached(caller, pages.get(request.id), field=None)
+        return page.view(pages.last_refusals([page.id]).get(page.id))
 
 
 def count(app: AppContext, caller: Caller, request: api.CountPages) -> api.PageCounts:

@@ -8,7 +8,7 @@ from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
 from chassis.ids import is_id
-from publishing.models import links
+from publishing.page_models import links
 from publishing.records import Row
 
 

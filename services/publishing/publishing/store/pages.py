@@ -1,5 +1,6 @@
 """SQL of linked pages."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from chassis.db.database import Prepared
 from chassis.ids import is_id
 from contracts import publishing as api
 from contracts.platforms import PLATFORMS
-from publishing.models import pages
+from publishing.page_models import pages
 from publishing.records import PageRow, column_names
 
 #: Selects pages with the columns in the order of PageRow's fields.
@@ -50,6 +51,18 @@ _END_SUBSCRIPTION = text(
     UPDATE pages SET subscribed = subscribed OR :done,
         subscribe_at = clock_timestamp() + make_interval(secs => CAST(:wait AS float8))
     WHERE id = :id AND subscribe_tries = :tries
+    """
+)
+#: One entry of an index for each page without a refusal, and up to two more for one with.
+_LAST_REFUSALS = Prepared(
+    """
+    SELECT page_id, id, error_code, error_message, refused_at FROM unnest(%(page_ids)s::text[]) AS of_page, LATERAL (
+        SELECT page_id, id, error_code, error_message, refused_at FROM posts
+        WHERE page_id = of_page AND state = 'failed' AND refused_at IS NOT NULL ORDER BY refused_at DESC LIMIT 1
+    ) AS last WHERE (
+        SELECT true FROM posts WHERE page_id = of_page AND state = 'published'
+            AND out_at BETWEEN last.refused_at AND clock_now() LIMIT 1
+    ) IS NULL
     """
 )
 
@@ -240,16 +253,29 @@ class Pages:
         if after is not None:
             values["created_at"], values["id"] = after
         rows = _newest(of_brands, of_platform, from_there).fetch(self._connection, values)
+        refusals = self.last_refusals([row[0] for row in rows])
         return [
             api.Page(
                 id=page_id, platform=code, name=name, username=username, account_id=remote_id, brand_id=brand_id,
                 brand_name=brand_name, followers=followers, picture=picture, expired=expired, created_at=created_at,
                 checked_at=checked_at, missing_permissions=None if missing is None else tuple(missing),
-                token_expires_at=token_expires_at,
+                token_expires_at=token_expires_at, last_refusal=refusals.get(page_id),
             )
             for page_id, code, name, username, remote_id, brand_id, brand_name, followers, picture, expired, created_at,
             checked_at, missing, token_expires_at in rows
         ]  # fmt: skip
+
+    def last_refusals(self, page_ids: Sequence[str]) -> dict[str, api.LastRefusal]:
+        """Returns the last post of each page that the platform refused, by the page's id. Leaves out pages of which a
+        later post went out, and those without a refusal.
+        """
+        if not page_ids:
+            return {}
+        rows = _LAST_REFUSALS.fetch(self._connection, {"page_ids": list(page_ids)})
+        return {
+            page_id: api.LastRefusal(post_id=post_id, code=code, message=message or "", refused_at=refused_at)
+            for page_id, post_id, code, message, refused_at in rows
+        }
 
     def counts(self, account_id: str, brand_ids: tuple[str, ...]) -> dict[str, int]:
         statement = (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, exists, func, select, text, update
 
 from chassis.db.clock import clock_now
-from publishing.models import pages
+from publishing.page_models import pages
 from publishing.records import PageRow
 
 _FREE = "renew_at <= clock_now() AND (renew_lease_until IS NULL OR renew_lease_until <= clock_timestamp())"

@@ -54,7 +54,7 @@ _PUT_OFF_PAGE = text(
 )
 _FAIL_UNSENT = text(
     """
-    UPDATE posts SET state = 'failed', out_at = NULL, error_code = :code, error_message = :message
+    UPDATE posts SET state = 'failed', out_at = NULL, refused_at = NULL, error_code = :code, error_message = :message
     WHERE id = ANY(:ids) AND state = 'queued' RETURNING *
     """
 )
@@ -104,6 +104,8 @@ _RECORD = text(
                 THEN coalesce(p.checkpoint, '{{}}') || jsonb_build_object('answered', v.remote_id)
                 ELSE p.checkpoint END,
             error_code = v.error_code, error_message = v.error_message,
+            refused_at = CASE WHEN v.state = 'failed' AND v.outcome IN ('refused', 'not_published')
+                THEN clock_now() END,
             traceparent = coalesce(v.traceparent, p.traceparent),
             comment_state = CASE WHEN v.state = 'published' AND p.first_comment <> '' THEN 'due' END,
             comment_wake_at = CASE WHEN v.state = 'published' AND p.first_comment <> '' THEN clock_timestamp() END

@@ -13,7 +13,7 @@ from chassis.db.database import Database
 from chassis.ids import new_id
 from contracts import publishing as api
 from contracts.caller import Caller, operator
-from contracts.events import CommentReceived, Event, PostMedia
+from contracts.events import BrandRenamed, CommentReceived, Event, PostMedia
 from publishing.comments import polls
 from publishing.pages import linked_pages
 from publishing.posts import edits, publish_now, schedule
@@ -47,6 +47,15 @@ class World:
             name="Page",
         )
         return linked_pages.link(self.app, operator(), request)
+
+    def rename(self, name: str, at: datetime | None = None, brand: str = BRAND) -> None:
+        """Handles the event that the brand got this name at `at`; None: now."""
+        event = Event(
+            id=new_id("evt"), event="brand.renamed", created_at=at or self.now(), account_id=ACCOUNT, brand_id=brand,
+            data=msgspec.to_builtins(BrandRenamed(brand_id=brand, name=name)),
+        )  # fmt: skip
+        with self.app.database.transaction() as connection:
+            linked_pages.on_brand_renamed(connection, event)
 
     def schedule(
         self,

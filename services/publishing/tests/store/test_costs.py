@@ -29,11 +29,12 @@ VISITED_AT = datetime(2026, 11, 20, tzinfo=UTC)
 _FETCHED = text("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables")
 _FILL_POSTS = """
     INSERT INTO posts (id, account_id, brand_id, page_id, platform, origin, message, media_ids, media_urls, created_at,
-        scheduled_at, state, out_at, remote_id, commented_at)
+        scheduled_at, state, out_at, remote_id, commented_at, refused_at)
     SELECT :prefix || lpad(n::text, 8, '0'), 'usr_a', :brand, :page, :platform, 'scheduled', 'hello', '{}', '{}', at,
         at, state, CASE state WHEN 'published' THEN at WHEN 'queued' THEN at + interval '100 days' END,
         CASE state WHEN 'published' THEN :prefix || n END,
-        CASE WHEN state = 'published' AND n % 2 = 1 THEN at + interval '1 hour' END
+        CASE WHEN state = 'published' AND n % 2 = 1 THEN at + interval '1 hour' END,
+        CASE state WHEN 'failed' THEN at END
     FROM (SELECT n, clock_now() - make_interval(mins => n) AS at,
         (ARRAY['published', 'published', 'published', 'cancelled', 'failed', 'queued'])[1 + n % 6] AS state
         FROM generate_series(1, :count) AS n) AS made
@@ -147,6 +148,7 @@ CALLS: dict[str, Callable[[Any, Measured], Any]] = {
     "pages of a brand": lambda c, m: Pages(c).newest(
         "usr_a", brand_ids=("brd_old",), platform=None, after=None, limit=26
     ),
+    "last refusals": lambda c, m: Pages(c).last_refusals([m.old.id, m.young.id]),
     "what is known of a page": lambda c, m: Reconciliation(c).remote_ids_of_others(
         UnknownOutcome(m.post(c), 0.0, m.world.now())
     ),

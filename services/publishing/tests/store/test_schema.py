@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from chassis.db.database import Database
-from publishing.models import metadata
+from publishing.models import posts
 from testkit.schema import differences
 
 
@@ -26,4 +26,4 @@ def test_times_come_in_utc_whatever_zone_the_server_has(database_for: Callable[[
 
 
 def test_the_migrations_make_exactly_the_models(open_database: Callable[[str], Database]) -> None:
-    assert differences(open_database("publishing"), "publishing", metadata, foreign=["workers"]) == []
+    assert differences(open_database("publishing"), "publishing", posts.metadata, foreign=["workers"]) == []

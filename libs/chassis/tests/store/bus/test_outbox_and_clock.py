@@ -13,7 +13,7 @@ from chassis.db import clock
 from chassis.db.database import Database
 from chassis.db.schema import outbox as outbox_table
 from contracts.errors import ApiError
-from contracts.events import AccountChanged
+from contracts.events import AccountChanged, BrandRenamed
 from testkit.fixtures import signed_by
 
 CHANGE = AccountChanged(account_id="usr_1", tier="elite")
@@ -67,6 +67,17 @@ def test_events_are_sent_in_order_and_leave_the_outbox_once_confirmed(database):
     assert outbox.relay_once(database, broker, SIGNATURES, limit=3) == 2
     assert [message.message_id for message in broker.published] == staged
     assert left(database) == 0
+
+
+def test_an_event_that_the_previous_release_does_not_know_needs_no_binding(database):
+    with database.transaction() as connection:
+        renamed = BrandRenamed(brand_id="brd_1", name="Bakery")
+        outbox.stage(connection, "brand.renamed", renamed, account_id="usr_1")
+    stage(database)
+    broker = Broker()
+    assert outbox.relay_once(database, broker, SIGNATURES) == 2
+    addresses = [(message.exchange, message.routing_key) for message in broker.published]
+    assert addresses == [("", "events.publishing"), ("events", "account.changed")]
 
 
 def test_events_the_broker_did_not_confirm_stay(database):

@@ -19,21 +19,31 @@ _FILL = """
         clock_now() - make_interval(mins => n), clock_now(), 1, 0
     FROM generate_series(1, :count) AS n
 """
+#: Makes two of the oldest images, and the oldest video, jobs that are not done yet.
+_GO_ON = """
+    UPDATE jobs SET state = 'processing', completed_at = NULL, wake_at = clock_timestamp(), credits_charged = credits
+    WHERE id IN ('job_00019997', 'job_00019999', 'job_00020000')
+"""
 _FETCHED = text("SELECT sum(seq_tup_read + coalesce(idx_tup_fetch, 0)) FROM pg_stat_xact_user_tables")
 
 
 @pytest.mark.parametrize(
-    ("kind", "brand_ids", "count", "most"),
-    [(None, None, 20, 60), ("video", None, 20, 60), (None, ("brd_b",), 20, 200), ("video", ("brd_b", "brd_c"), 20, 200),
-     ("image_edit", None, 0, 60), (None, ("brd_none",), 0, 60)],
+    ("kind", "status", "brand_ids", "count", "most"),
+    [(None, None, None, 20, 60), ("video", None, None, 20, 60), (None, None, ("brd_b",), 20, 200),
+     ("video", None, ("brd_b", "brd_c"), 20, 200), ("image_edit", None, None, 0, 60),
+     (None, None, ("brd_none",), 0, 60), (None, "processing", None, 3, 60), ("image", "processing", None, 2, 60),
+     (None, "completed", None, 0, 60),
+     (None, "processing", ("brd_b",), 1, 200), (None, "failed", ("brd_b",), 19, 200)],
 )  # fmt: skip
 def test_a_list_reads_what_it_shows(
-    kind: str | None, brand_ids: tuple[str, ...] | None, count: int, most: int, database: Database
-) -> None:
+    kind: str | None, status: str | None, brand_ids: tuple[str, ...] | None, count: int, most: int,
+    database: Database,
+) -> None:  # fmt: skip
     with database.transaction() as connection:
         connection.execute(text(_FILL), {"count": HISTORY})
+        connection.execute(text(_GO_ON))
         connection.execute(text("ANALYZE jobs"))
-    given: dict[str, Any] = {"kind": kind, "brand_ids": brand_ids}
+    given: dict[str, Any] = {"kind": kind, "status": status, "brand_ids": brand_ids}
     with database.transaction() as connection:
         before = connection.execute(_FETCHED).scalar_one()
         shown = Jobs(connection).newest("usr_a", before=None, limit=20, **given)
@@ -46,6 +56,6 @@ def test_a_list_reads_what_it_shows(
     assert len(shown) == count
     assert shown == sorted(shown, key=lambda job: (job.created_at, job.id), reverse=True)
     assert rest == shown[5:]
-    assert all(kind in (None, job.kind) for job in shown)
+    assert all(kind in (None, job.kind) and status in (None, job.state) for job in shown)
     assert all(brand_ids is None or set(job.token_brand_ids or ("x",)) <= set(brand_ids) for job in shown)
     assert read <= most

@@ -40,6 +40,25 @@ def test_jobs_are_listed_by_kind(world: World) -> None:
     assert len(newest(world)) == 2
 
 
+def test_jobs_are_listed_by_state(world: World) -> None:
+    """Together with the kind, page by page, and for restricted tokens too."""
+    images = [image(world, brand_ids=("brd_a",)).job_id for _ in range(3)][::-1]
+    video = videos.generate(world.context(), world.caller(), api.GenerateVideo(prompt="Waves")).job.job_id
+    assert newest(world, api.ListJobs(status="processing")) == [video]
+    assert newest(world, api.ListJobs(status="processing", kind="image")) == []
+    assert newest(world, api.ListJobs(status="processing"), brand_ids=("brd_a",)) == []
+    assert newest(world, api.ListJobs(status="failed")) == []
+    for reach in ({}, {"brand_ids": ("brd_a",)}):
+        seen: list[str] = []
+        cursor = None
+        for _ in range(2):
+            request = api.ListJobs(status="completed", limit=2, cursor=cursor)
+            page = views.show_list(world.context(), world.caller(**reach), request)
+            seen += [job.job_id for job in page.jobs]
+            cursor = page.next_cursor
+        assert (seen, cursor) == (images, None)
+
+
 @pytest.mark.parametrize("cursor", ["x", "WyJhIiwiYiJd", "WyIyMDI2LTAxLTAxVDAwOjAwOjAwIiwiYiJd"])
 def test_a_made_up_cursor_is_refused(world: World, cursor: str) -> None:
     with pytest.raises(ApiError, match="VALIDATION_ERROR"):

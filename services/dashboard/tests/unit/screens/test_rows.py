@@ -33,6 +33,7 @@ SHOWN = {
     "/library": {"list_media": 24},
     "/library?show=unused&search=rye": {"list_media": 24},
     "/compose/library": {"list_media": 24},
+    "/compose/ai": {"list_ai_jobs": 2},
     "/brands": {"list_brands": 50, "list_shared_brands": 50},
     "/brands/x": {"list_collaborators": 50, "list_invitations": 50},
     "/pages": {"list_pages": 50},
@@ -45,12 +46,6 @@ SHOWN = {
     "/account": {"list_sessions": 10},
     "/overview/next": {"list_scheduled_posts": 8},
     "/overview/account": {"list_webhooks": 20},
-}
-#: Lists of which a screen shows only some rows, because it needs names or hints from them. How many it loads does not
-#: grow with the account.
-ASIDE = {
-    "/compose/ai": {"list_ai_jobs": 10},  # the image and the video that are still being made
-    "/pages": {"list_scheduled_posts": 100},  # the newest refusal of each page
 }
 #: Parts of a screen, which htmx asks for.
 PARTS = (
@@ -144,7 +139,7 @@ def missing(lists: Lists, calls: Iterable[str], page: str) -> list[str]:
 @pytest.mark.parametrize("address", SHOWN)
 def test_a_screen_shows_every_row_that_it_loads(lists: Lists, browser: FlaskClient, address: str) -> None:
     page = open_(browser, address)
-    assert counts(lists) == SHOWN[address] | ASIDE.get(address, {})
+    assert counts(lists) == SHOWN[address]
     assert missing(lists, SHOWN[address], page) == []
 
 
@@ -172,4 +167,4 @@ def screens() -> list[str]:
 @pytest.mark.parametrize("address", screens())
 def test_no_other_screen_loads_a_list(lists: Lists, browser: FlaskClient, address: str) -> None:
     open_(browser, address + ("?session_id=x" if address == "/pages/linked" else ""))
-    assert counts(lists) == ASIDE.get(address, {})
+    assert counts(lists) == {}
