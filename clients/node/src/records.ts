@@ -940,6 +940,11 @@ export interface Comment {
   post_id: string;
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
   parent_id?: string | null;
+  /**
+   * Whether the page itself wrote it, through Posthaste or in the platform's app. null: the platform
+   * does not say who did, as Facebook of some visitors.
+   */
+  is_own?: boolean | null;
 }
 
 export interface Author {

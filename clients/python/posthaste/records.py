@@ -1053,6 +1053,9 @@ class Comment:
     post_id: str
     platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     parent_id: str | None = None
+    #: Whether the page itself wrote it, through Posthaste or in the platform's app. None: the platform
+    #: does not say who did, as Facebook of some visitors.
+    is_own: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

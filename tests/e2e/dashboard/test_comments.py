@@ -1,6 +1,5 @@
 """Tests the inbox: comments of visitors, replies to them, filters, and a reply that is kept while the API is away."""
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,40 +7,10 @@ from typing import Any
 import pytest
 from e2e_kit.accessibility import flaws
 from e2e_kit.files import uploaded
+from e2e_kit.inbox import SHOWN, form_of, looks_until, shows
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
-
-SHOWN = "return document.querySelector('#inbox').innerText"
-
-
-@pytest.fixture
-def asked(person: Any, simulator: Simulator, photo: str) -> Iterator[Any]:
-    """A person with a post on Facebook and one on Instagram. A visitor has commented on each with a question."""
-    for platform, text in (("FB", "Do you have spelt?"), ("IG", "Until when are you open?")):
-        page_id = person.account.page_id(platform)
-        body = {"page_id": page_id, "message": f"We are open on {platform}", "media_urls": [photo]}
-        post = person.account.api.post("/posts/publish", body)
-        simulator.comment(platform, post["platform_post_id"], text)
-    yield person
-    person.window.emulate_phone(0, 0, "")
-
-
-def shows(person: Any, *texts: str) -> None:
-    def are_there() -> bool:
-        shown = person.window.run(SHOWN)
-        return all(text in shown for text in texts)
-
-    until(are_there, 20, f"the inbox shows {texts}")
-
-
-def form_of(person: Any, text: str) -> str:
-    """Returns the selector of the form below a comment."""
-    name: str = person.window.run(
-        "return [...document.querySelectorAll('.conversations > li')]"
-        f".find(it => it.innerText.includes('{text}')).querySelector('textarea').id"
-    )
-    return f"form:has(#{name})"
 
 
 def test_a_comment_is_answered_and_leaves_the_list_of_those_to_answer(
@@ -352,15 +321,3 @@ def test_a_post_that_had_left_the_list_comes_back_with_a_new_comment(
     simulator.comment("FB", post["remote_id"], "And rye?")
     looks_until(asked, "And rye?")
     assert "open on FB" in asked.window.run(SHOWN)
-
-
-def looks_until(person: Any, text: str) -> None:
-    """Brings the window to the front again and again until the inbox shows this text: each time the inbox looks for
-    new comments.
-    """
-
-    def is_there() -> bool:
-        person.window.run("document.dispatchEvent(new Event('visibilitychange'))")
-        return text in person.window.run(SHOWN)
-
-    until(is_there, 60, f"{text} appears", pause_seconds=0.5)

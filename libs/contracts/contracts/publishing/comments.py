@@ -45,6 +45,9 @@ class Comment(Record):
     post_id: str
     platform: PlatformCode
     parent_id: str | None = None
+    #: Whether the page itself wrote it, through Posthaste or in the platform's app. None: the platform does not say who
+    #: did, as Facebook of some visitors.
+    is_own: bool | None = None
 
 
 class ListComments(Record):

@@ -13,7 +13,7 @@ from werkzeug.wrappers import Response
 from dashboard import api, words
 from dashboard.platforms import recent_platforms
 from dashboard.routes.shared import Filters, Places, recent_brands, recent_places
-from dashboard.threads import Thread, threads
+from dashboard.threads import Thread, answered_so_far, threads
 from posthaste.errors import ApiError, AuthenticationError, NoAnswer, PosthasteError
 from posthaste.records import CommentList
 
@@ -25,6 +25,9 @@ STATES = {"open": "Unanswered", "answered": "Answered", "all": "All"}
 _ON_A_PAGE = 8
 #: Comments of a post at once; a button loads earlier ones.
 _COMMENTS = 50
+#: Answered comments that a link to earlier ones names: 60 ids of 30 characters keep it below 2 KB, half of what servers
+#: take at least. One beyond them waits, though it is answered.
+_NAMED = 60
 
 Answer = str | tuple[str, int] | Response
 
@@ -37,6 +40,8 @@ class Found:
     problem: str = ""
     #: Where the earlier ones begin; empty: there are none.
     after: str = ""
+    #: For the link to the earlier ones: ids of comments among them that were answered, with dots between them.
+    answered: str = ""
     #: Whether later ones were shown before.
     is_rest: bool = False
 
@@ -68,7 +73,7 @@ def of_post(post_id: str) -> Answer:
     if "HX-Request" not in request.headers:
         view, brands, comments = api.together(lambda: client.get_post(post_id), recent_brands(client), read)
         post = view.post
-        found = _found(comments, post.platform, post.page.account_id)
+        found = _found(comments, post.platform)
         return render_template("comments_of.html", post=post, found=found, threads=found.threads, state="all",
                                zone=Places({}, brands).zone(post.brand_id))  # fmt: skip
     page_id = request.args.get("page", "")
@@ -77,7 +82,7 @@ def of_post(post_id: str) -> Answer:
     with api.slow_place() as is_free:
         if not is_free:
             return render_template("comments_later.html", page=page)
-        found = _found(read(), page.platform if page else "", page.account_id if page else "")
+        found = _found(read(), page.platform if page else "")
     state = _state()
     shown = [it for it in found.threads if _fits(it, state)]
     return render_template("comment_threads.html", post_id=post_id, page_id=page_id, threads=shown, found=found,
@@ -140,10 +145,8 @@ def _reading(post_id: str) -> Callable[[], CommentList | PosthasteError]:
     return read
 
 
-def _found(comments: CommentList | PosthasteError, platform: str, account_id: str) -> Found:
-    """Returns the conversations in these comments, or the reason why they could not be read. `account_id`: the
-    platform's id of the linked page.
-    """
+def _found(comments: CommentList | PosthasteError, platform: str) -> Found:
+    """Returns the conversations in these comments, or the reason why they could not be read."""
     if isinstance(comments, ApiError):
         said = words.said(comments)
         if platform and comments.code == "PLATFORM_ERROR":
@@ -151,8 +154,10 @@ def _found(comments: CommentList | PosthasteError, platform: str, account_id: st
         return Found(problem=said)
     if isinstance(comments, PosthasteError):
         return Found(problem="Posthaste is not responding. Try again in a moment.")
+    before = list(filter(None, request.args.get("answered", "").split(".")))
+    found = threads(comments.comments, before)
     return Found(
-        threads(comments.comments, account_id), after=comments.next_cursor or "",
+        found, after=comments.next_cursor or "", answered=".".join(answered_so_far(found, before)[:_NAMED]),
         is_rest=bool(request.args.get("after")),
     )  # fmt: skip
 
