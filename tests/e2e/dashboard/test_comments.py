@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from e2e_kit.accessibility import flaws
 from e2e_kit.files import uploaded
-from e2e_kit.inbox import SHOWN, form_of, looks_until, shows
+from e2e_kit.inbox import SHOWN, form_of, is_read_now, looks_until, read_an_hour_ago, shows
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
@@ -43,16 +43,12 @@ def test_new_comments_are_counted_and_shown_alone_until_they_are_answered(
     asked: Any, simulator: Simulator
 ) -> None:
     window, api = asked.window, asked.account.api
-    asked.open("/posts")
-    window.run(
-        "const seen = ['posthaste-comments-seen', document.body.dataset.person].filter(Boolean).join('-');"
-        "localStorage.setItem(seen, new Date(Date.now() - 3600000).toISOString());"
-        "localStorage.setItem('posthaste-comments-seen-of-somebody-else', new Date().toISOString())"
-    )
+    read_an_hour_ago(asked)
     asked.open("/comments")
     shows(asked, "Do you have spelt?", "Until when are you open?")
     until(lambda: window.title.startswith("(2) "), 20, "both are counted")
-    asked.open("/comments")  # seen by now
+    is_read_now(asked)
+    asked.open("/comments")
     shows(asked, "Do you have spelt?", "Until when are you open?")
     assert not window.title.startswith("(")
     assert not window.has("#only-new:not([hidden])")
@@ -201,8 +197,7 @@ def test_new_comments_appear_by_themselves_and_are_marked_without_touching_what_
     asked: Any, simulator: Simulator
 ) -> None:
     window, api = asked.window, asked.account.api
-    window.run("localStorage.clear()")  # of a browser that has never looked, nothing is marked
-    asked.open("/comments")
+    asked.open("/comments")  # of comments at which the person has never looked, none is marked
     shows(asked, "Do you have spelt?", "Until when are you open?")
     form = form_of(asked, "spelt")
     window.type(f"{form} textarea", "Half an answer")
@@ -269,8 +264,7 @@ def test_what_a_visitor_adds_to_a_conversation_appears_in_it_and_marks_it(
     posts = {it["platform"]: it for it in api.get("/posts/published")["published_posts"]}
     remote = posts["IG"]["remote_id"]
     question = simulator.comment("IG", remote, "Is there tea?")
-    window.run("localStorage.clear()")  # of a browser that has never looked, nothing is marked
-    asked.open("/comments")
+    asked.open("/comments")  # of comments at which the person has never looked, none is marked
     shows(asked, "Is there tea?", "Until when are you open?")
     form = form_of(asked, "tea")
     window.type(f"{form} textarea", "Half an answer")

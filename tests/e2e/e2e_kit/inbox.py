@@ -1,7 +1,9 @@
 """What tests of the dashboard's inbox share: what it shows, the form below a comment, and waiting for new comments."""
 
+import datetime as dt
 from typing import Any
 
+from e2e_kit.api import instant, stamp
 from e2e_kit.waiting import until
 
 SHOWN = "return document.querySelector('#inbox').innerText"
@@ -34,3 +36,23 @@ def looks_until(person: Any, text: str) -> None:
         return text in person.window.run(SHOWN)
 
     until(is_there, 60, f"{text} appears", pause_seconds=0.5)
+
+
+def read_an_hour_ago(person: Any) -> None:
+    """Marks the comments as read an hour ago, for a person who has not opened the inbox yet."""
+    body = {"read_until": stamp(dt.datetime.now(dt.UTC) - dt.timedelta(hours=1))}
+    answer = person.account.api.call("PUT", "/comments/read", json=body)
+    assert answer.status_code == 200, answer.text
+
+
+def is_read_now(person: Any) -> None:
+    """Waits until the inbox has told the server that the person has read the comments."""
+    began_at = dt.datetime.now(dt.UTC) - dt.timedelta(minutes=5)
+
+    def is_told() -> bool:
+        posts = person.account.api.get("/posts/published", with_comments="true")["published_posts"]
+        return all(
+            it["comments_read_until"] and instant(it["comments_read_until"]) > began_at for it in posts
+        )
+
+    until(is_told, 20, "the mark is stored")

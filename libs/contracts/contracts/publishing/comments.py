@@ -63,6 +63,27 @@ class CommentList(Record):
     next_cursor: str | None = None
 
 
+class MarkCommentsRead(Record):
+    """The person of the token has read the comments on the posts of a brand."""
+
+    #: Comments that were written until then are read. Not later than now: a later time counts as now.
+    read_until: datetime
+    #: None: all brands that the token may use.
+    brand_id: str | None = None
+
+
+class CommentsRead(Record):
+    """How far the comments of one brand are read."""
+
+    brand_id: str
+    #: The latest time that was ever sent, so a request that arrives late changes nothing.
+    read_until: datetime
+
+
+class CommentsReadList(Record):
+    brands: tuple[CommentsRead, ...]
+
+
 class ReplyToComment(Record):
     page_id: str
     comment_id: str

@@ -6,6 +6,7 @@ post with the newest comment comes first; where none has come, the time of publi
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from flask import Blueprint, abort, render_template, request
 from werkzeug.wrappers import Response
@@ -57,6 +58,8 @@ def index() -> str:
     return render_template(
         "comments.html", posts=found.published_posts, places=places, filters=filters, state=state, states=STATES,
         after=found.next_cursor, is_first=cursor is None,
+        # Whoever looks at some of a brand's comments only has not read the others.
+        reads=cursor is None and state != "answered" and not (filters.page or filters.platform),
         silent=sorted(
             words.PLATFORMS[code] for code in {it.platform for it in places.pages.values()}
             if not platforms[code].comments
@@ -88,6 +91,19 @@ def of_post(post_id: str) -> Answer:
     return render_template("comment_threads.html", post_id=post_id, page_id=page_id, threads=shown, found=found,
                            others=sum(_fits(it, "open") for it in found.threads if it not in shown), state=state,
                            zone=places.zone(page.brand_id) if page else "UTC")  # fmt: skip
+
+
+@screens.post("/read")
+def mark_read() -> Answer:
+    """Notes that the person has read the comments, of a brand or of all, until a time: the script of the inbox sends
+    when the server last listed them.
+    """
+    try:
+        read_until = datetime.fromisoformat(request.form.get("read_until", ""))
+    except ValueError:
+        abort(400)
+    api.reader().mark_comments_read(read_until=read_until, brand_id=request.form.get("brand_id") or None)
+    return "", 204
 
 
 @screens.post("/of/<post_id>/reply")

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from chassis.db.database import Database
 from chassis.db.schema import metadata as chassis_metadata
-from publishing.models import metadata
+from publishing.models import posts
 
 
 def test_times_come_in_utc_whatever_zone_the_server_has(database_for: Callable[[str], str]) -> None:
@@ -34,4 +34,4 @@ def test_the_migrations_make_exactly_the_models(open_database: Callable[[str], D
         context = MigrationContext.configure(
             connection, opts={"include_name": lambda name, kind, _: kind != "table" or name not in foreign}
         )
-        assert compare_metadata(context, metadata) == []
+        assert compare_metadata(context, posts.metadata) == []
