@@ -157,12 +157,15 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
         post = _post(sim, body)
         author, text, parent_id = body.get("from"), _text(body, "text"), _text(body, "parent_id")
         name = str(author.get("name", "")) if isinstance(author, dict) else str(author or "")
+        is_named = body.get("named") is not False
         if not name or text is None:
             _refuse("from and text are needed")
+        if not is_named and post.platform != "FB":
+            _refuse("only Facebook leaves out who wrote a comment")
         if parent_id is not None and sim.world.comments.get(parent_id) not in post.comments:
             _refuse(f"no comment {parent_id} on this post", 404)
         visitor_id = f"99{zlib.crc32(name.encode('utf-8', 'replace')):013d}"
-        comment = sim.comment(post, visitor_id, name, text, parent_id)
+        comment = sim.comment(post, visitor_id if is_named else "", name, text, parent_id)
         return jsonify(id=comment.comment_id), 201
 
     @control.post("/metrics")

@@ -29,7 +29,8 @@ class Medium:
 
 @dataclass(slots=True)
 class Comment:
-    """A comment, or a reply if it has a `parent_id`. `author_id` is the id of the page's account or of a visitor."""
+    """A comment, or a reply if it has a `parent_id`. `author_id` is the id of the page's account or of a visitor; empty
+    if Facebook does not tell who wrote it."""
 
     comment_id: str
     post_id: str

@@ -360,6 +360,14 @@ export interface CancelHeldPostsOfMaker {
   made_by: string;
 }
 
+/** The person of the token has read the comments on the posts of a brand. */
+export interface MarkCommentsRead {
+  /** Comments that were written until then are read. Not later than now: a later time counts as now. */
+  read_until: Date | string;
+  /** null: all brands that the token may use. */
+  brand_id?: string | null | undefined;
+}
+
 export interface ReplyToComment {
   page_id: string;
   comment_id: string;

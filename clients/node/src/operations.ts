@@ -887,6 +887,18 @@ export abstract class Operations {
   }
 
   /**
+   * Mark the comments of a brand, or of all brands, as read by the person of the token.
+   *
+   * `PUT /api/v1/comments/read`. Needs the scope `read:comments`.
+   */
+  async markCommentsRead(
+    body: inputs.MarkCommentsRead,
+    options: UnkeyedOptions = {},
+  ): Promise<records.CommentsReadList> {
+    return this.call({ method: "PUT", path: "/api/v1/comments/read", body }, options);
+  }
+
+  /**
    * Reply to a comment.
    *
    * `POST /api/v1/comments/reply`. Needs the scope `write:comments`.

@@ -918,6 +918,11 @@ export interface PublishedPost {
   first_comment_result?: FirstCommentResult | null;
   /** When Posthaste received the newest comment of a visitor. null: it has received none. */
   last_comment_at?: string | null;
+  /**
+   * With `with_comments`: until when the person of the token has read the comments of the post's brand,
+   * as PUT /comments/read says. null: never, or the list was asked for without `with_comments`.
+   */
+  comments_read_until?: string | null;
 }
 
 export interface Engagement {
@@ -953,11 +958,27 @@ export interface Comment {
   post_id: string;
   platform: "FB" | "IG" | "LN" | "TT" | "TW" | "YT";
   parent_id?: string | null;
+  /**
+   * Whether the page itself wrote it, through Posthaste or in the platform's app. null: the platform
+   * does not say who did, as Facebook of some visitors.
+   */
+  is_own?: boolean | null;
 }
 
 export interface Author {
   id: string;
   name: string;
+}
+
+export interface CommentsReadList {
+  brands: CommentsRead[];
+}
+
+/** How far the comments of one brand are read. */
+export interface CommentsRead {
+  brand_id: string;
+  /** The latest time that was ever sent, so a request that arrives late changes nothing. */
+  read_until: string;
 }
 
 export interface ReplyView {

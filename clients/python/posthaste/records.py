@@ -1027,6 +1027,9 @@ class PublishedPost:
     first_comment_result: FirstCommentResult | None = None
     #: When Posthaste received the newest comment of a visitor. None: it has received none.
     last_comment_at: datetime | None = None
+    #: With `with_comments`: until when the person of the token has read the comments of the post's brand,
+    #: as PUT /comments/read says. None: never, or the list was asked for without `with_comments`.
+    comments_read_until: datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1066,12 +1069,29 @@ class Comment:
     post_id: str
     platform: Literal["FB", "IG", "LN", "TT", "TW", "YT"]
     parent_id: str | None = None
+    #: Whether the page itself wrote it, through Posthaste or in the platform's app. None: the platform
+    #: does not say who did, as Facebook of some visitors.
+    is_own: bool | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Author:
     id: str
     name: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommentsReadList:
+    brands: list[CommentsRead]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommentsRead:
+    """How far the comments of one brand are read."""
+
+    brand_id: str
+    #: The latest time that was ever sent, so a request that arrives late changes nothing.
+    read_until: datetime
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,6 @@
 """Groups the comments of a post into conversations: what a visitor wrote, and the replies to it. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -9,56 +9,78 @@ from posthaste.records import Comment
 
 @dataclass(frozen=True)
 class Thread:
-    """A conversation: a comment under the post, and the replies to it that the platform lists, oldest first."""
+    """A conversation: a comment under the post and the replies below it, oldest first, as far as one page of the list
+    has them."""
 
+    #: The oldest comment of it that is listed.
     comment: Comment
-    #: Whether the page itself wrote it, such as a first comment.
+    #: The id of its first comment, which may be on a later page of the list.
+    first_id: str
+    #: Whether the page itself wrote `comment`, such as a first comment.
     is_own: bool
     #: When a visitor last wrote in it; of a conversation without visitors, when the page began it.
     heard_at: datetime
     #: Comments of visitors in it.
     heard_count: int
+    #: Whether the page wrote last.
+    is_ended: bool
     replies: list[Comment] = field(default_factory=list)
-    #: Whether visitors wrote in it, and the page wrote last.
-    is_answered: bool = False
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether visitors wrote in it, and the page wrote last."""
+        return self.heard_count > 0 and self.is_ended
 
     @property
     def waits(self) -> bool:
         """Whether a visitor wrote last, so that the page should answer."""
-        return self.heard_count > 0 and not self.is_answered
+        return self.heard_count > 0 and not self.is_ended
 
 
-def threads(comments: Iterable[Comment], account_id: str) -> list[Thread]:
-    """Groups comments into conversations, newest first. `account_id` is the platform's id of the linked page.
+def threads(comments: Iterable[Comment], answered: Collection[str] = ()) -> list[Thread]:
+    """Groups one page of a list of comments, newest first, into conversations.
 
-    A conversation counts as answered if the page wrote last in it: a visitor who asks again waits again. On platforms
-    that do not list replies (Facebook, X), a reply by anybody counts.
+    A conversation counts as answered if the page wrote last in it: a visitor who asks again waits again. A comment of
+    which the platform does not say who wrote it counts as a visitor's. `answered`: ids of comments to which the page
+    replied on an earlier page of the list, and nobody after it. Other replies that are not listed settle nothing,
+    because nobody knows who wrote them.
     """
     by_id = {it.id: it for it in comments}
-    replies: dict[str, list[Comment]] = {}
+    groups: dict[str, list[Comment]] = {}
     for comment in by_id.values():
-        if (first := _first(comment, by_id)) is not comment:
-            replies.setdefault(first.id, []).append(comment)
-    found = []
-    for comment in by_id.values():
-        if _first(comment, by_id) is not comment:
-            continue
-        below = sorted(replies.get(comment.id, []), key=lambda it: (it.created_time, it.id))
-        heard = [it.created_time for it in (comment, *below) if it.from_.id != account_id]
-        is_replied = below[-1].from_.id == account_id if below else comment.reply_count > 0
-        found.append(
-            Thread(
-                comment, comment.from_.id == account_id, max(heard, default=comment.created_time), len(heard),
-                below, bool(heard) and is_replied,
-            )
-        )  # fmt: skip
+        groups.setdefault(_first_id(comment, by_id), []).append(comment)
+    found = [_thread(first_id, group, answered) for first_id, group in groups.items()]
     return sorted(found, key=lambda it: it.comment.created_time, reverse=True)
 
 
-def _first(comment: Comment, by_id: dict[str, Comment]) -> Comment:
-    """Returns the comment with which this comment's conversation begins, as far as the platform lists it."""
-    seen = {comment.id}
-    while comment.parent_id in by_id and comment.parent_id not in seen:
+def answered_so_far(found: Iterable[Thread], answered: Iterable[str]) -> list[str]:
+    """Returns `answered` for the next page of the list, which has older comments: `found` are the conversations of this
+    page, `answered` is what `threads` was given for it.
+    """
+    found = list(found)
+    listed = {it.id for thread in found for it in (thread.comment, *thread.replies)}
+    begun_before = [it.first_id for it in found if it.is_ended and it.first_id not in listed]
+    return list(dict.fromkeys([*begun_before, *(it for it in answered if it not in listed)]))
+
+
+def _thread(first_id: str, group: list[Comment], answered: Collection[str]) -> Thread:
+    group = sorted(group, key=lambda it: (it.id != first_id, it.created_time, it.id))
+    heard = [it.created_time for it in group if not it.is_own]
+    is_ended = group[-1].is_own or any(it in answered for it in (first_id, *(one.id for one in group)))
+    return Thread(
+        group[0], first_id, bool(group[0].is_own), max(heard, default=group[0].created_time), len(heard),
+        bool(is_ended), group[1:],
+    )  # fmt: skip
+
+
+def _first_id(comment: Comment, by_id: dict[str, Comment]) -> str:
+    """Returns the id of the comment with which this comment's conversation begins, as far as the list tells."""
+    passed = {comment.id}
+    while comment.parent_id is not None:
+        if comment.parent_id in passed:  # a circle: no comment is first
+            return min(passed)
+        if comment.parent_id not in by_id:
+            return comment.parent_id
         comment = by_id[comment.parent_id]
-        seen.add(comment.id)
-    return comment
+        passed.add(comment.id)
+    return comment.id

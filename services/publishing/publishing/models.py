@@ -311,3 +311,12 @@ replies = Table(
 
 #: What each write operation has made: the id of a post or reply, or an answer as JSON.
 operations = chassis_operations.operations.to_metadata(metadata)
+
+#: Until when a person has read the comments of a brand. It only ever becomes later.
+comment_reads = Table(
+    "comment_reads",
+    metadata,
+    Column("user_id", Text, primary_key=True),
+    Column("brand_id", Text, primary_key=True),
+    Column("read_until", _TIME, nullable=False),
+)

@@ -255,7 +255,7 @@ COMMENT: View = {
     "id": lambda t, f, c: t.comment_id,
     "message": lambda t, f, c: t.text,
     "created_time": lambda t, f, c: graph_time(t.created_at),
-    "from": lambda t, f, c: {"id": t.author_id, "name": t.author},
+    "from": lambda t, f, c: {"id": t.author_id, "name": t.author} if t.author_id else ABSENT,
     "comment_count": lambda t, f, c: len(c.sim.world.replies_to(t)),
     "like_count": lambda t, f, c: 0,
     "is_hidden": lambda t, f, c: False,

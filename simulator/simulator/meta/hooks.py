@@ -175,16 +175,15 @@ def signature(body: bytes, secret: str) -> str:
 
 
 def _feed_change(post: Post, comment: Comment) -> dict[str, Any]:
-    return {
-        "field": "feed",
-        "value": {
-            "item": "comment", "verb": "add", "comment_id": comment.comment_id, "post_id": post.post_id,
-            "parent_id": comment.parent_id or post.post_id, "message": comment.text,
-            "from": {"id": comment.author_id, "name": comment.author},
-            "created_time": int(comment.created_at.timestamp()),
-            "post": {"id": post.post_id, "status_type": "mobile_status_update", "is_published": True},
-        },
+    value: dict[str, Any] = {
+        "item": "comment", "verb": "add", "comment_id": comment.comment_id, "post_id": post.post_id,
+        "parent_id": comment.parent_id or post.post_id, "message": comment.text,
+        "created_time": int(comment.created_at.timestamp()),
+        "post": {"id": post.post_id, "status_type": "mobile_status_update", "is_published": True},
     }  # fmt: skip
+    if comment.author_id:
+        value["from"] = {"id": comment.author_id, "name": comment.author}
+    return {"field": "feed", "value": value}
 
 
 def _comments_change(post: Post, comment: Comment) -> dict[str, Any]:

@@ -95,6 +95,14 @@ def test_a_comment_shows_its_author_parent_and_number_of_replies(page, client):
     assert rows[1]["id"] == reply
 
 
+def test_the_author_of_a_comment_may_be_left_out_and_the_page_never_is(page, client):
+    post_id = page.publish()
+    say(client, post_id, "one", named=False)
+    page.post(f"{post_id}/comments", message="ours")
+    rows = page.get(f"{post_id}/comments", fields="id,message,from{id,name}").get_json()["data"]
+    assert [(row["message"], "from" in row) for row in rows] == [("one", False), ("ours", True)]
+
+
 def test_comments_since_a_time_and_in_pages(page, client, clock):
     post_id = page.publish()
     say(client, post_id, "old")

@@ -62,6 +62,7 @@ ROWS = (
     Row("POST", "/posts/publish", _POST, MADE),
     Row("POST", "/posts/schedule", {**_POST, "scheduled_at": "<when>"}, MADE),
     Row("POST", "/posts/validate", {**_POST, "scheduled_at": "<when>"}, FOUND),
+    Row("PUT", "/comments/read", {"read_until": "2020-01-01T00:00:00Z"}, FOUND),
     Row("POST", "/comments/reply", {**_POST, "comment_id": "<comment>"}, MADE),
     Row("POST", "/pages/connect", {"platform": "FB", "brand_id": "<brand>"}, MADE),
     Row("POST", "/media/upload", None, MADE),

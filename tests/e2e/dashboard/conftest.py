@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from e2e_kit.chromium import Chromium
 from e2e_kit.operator import Account, Accounts
 from e2e_kit.receiver import Receiver
+from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 
 PASSWORD = "the owner's own"
@@ -57,6 +59,18 @@ def person(stranger: Person) -> Person:
     """
     stranger.window.keep_cookie(SESSION_COOKIE, stranger.session_token)
     return stranger
+
+
+@pytest.fixture
+def asked(person: Any, simulator: Simulator, photo: str) -> Iterator[Any]:
+    """A person with a post on Facebook and one on Instagram. A visitor has commented on each with a question."""
+    for platform, text in (("FB", "Do you have spelt?"), ("IG", "Until when are you open?")):
+        page_id = person.account.page_id(platform)
+        body = {"page_id": page_id, "message": f"We are open on {platform}", "media_urls": [photo]}
+        post = person.account.api.post("/posts/publish", body)
+        simulator.comment(platform, post["platform_post_id"], text)
+    yield person
+    person.window.emulate_phone(0, 0, "")
 
 
 @pytest.fixture

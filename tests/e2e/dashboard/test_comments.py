@@ -1,6 +1,5 @@
 """Tests the inbox: comments of visitors, replies to them, filters, and a reply that is kept while the API is away."""
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -8,40 +7,10 @@ from typing import Any
 import pytest
 from e2e_kit.accessibility import flaws
 from e2e_kit.files import uploaded
+from e2e_kit.inbox import SHOWN, form_of, is_read_now, looks_until, read_an_hour_ago, shows
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
-
-SHOWN = "return document.querySelector('#inbox').innerText"
-
-
-@pytest.fixture
-def asked(person: Any, simulator: Simulator, photo: str) -> Iterator[Any]:
-    """A person with a post on Facebook and one on Instagram. A visitor has commented on each with a question."""
-    for platform, text in (("FB", "Do you have spelt?"), ("IG", "Until when are you open?")):
-        page_id = person.account.page_id(platform)
-        body = {"page_id": page_id, "message": f"We are open on {platform}", "media_urls": [photo]}
-        post = person.account.api.post("/posts/publish", body)
-        simulator.comment(platform, post["platform_post_id"], text)
-    yield person
-    person.window.emulate_phone(0, 0, "")
-
-
-def shows(person: Any, *texts: str) -> None:
-    def are_there() -> bool:
-        shown = person.window.run(SHOWN)
-        return all(text in shown for text in texts)
-
-    until(are_there, 20, f"the inbox shows {texts}")
-
-
-def form_of(person: Any, text: str) -> str:
-    """Returns the selector of the form below a comment."""
-    name: str = person.window.run(
-        "return [...document.querySelectorAll('.conversations > li')]"
-        f".find(it => it.innerText.includes('{text}')).querySelector('textarea').id"
-    )
-    return f"form:has(#{name})"
 
 
 def test_a_comment_is_answered_and_leaves_the_list_of_those_to_answer(
@@ -74,16 +43,12 @@ def test_new_comments_are_counted_and_shown_alone_until_they_are_answered(
     asked: Any, simulator: Simulator
 ) -> None:
     window, api = asked.window, asked.account.api
-    asked.open("/posts")
-    window.run(
-        "const seen = ['posthaste-comments-seen', document.body.dataset.person].filter(Boolean).join('-');"
-        "localStorage.setItem(seen, new Date(Date.now() - 3600000).toISOString());"
-        "localStorage.setItem('posthaste-comments-seen-of-somebody-else', new Date().toISOString())"
-    )
+    read_an_hour_ago(asked)
     asked.open("/comments")
     shows(asked, "Do you have spelt?", "Until when are you open?")
     until(lambda: window.title.startswith("(2) "), 20, "both are counted")
-    asked.open("/comments")  # seen by now
+    is_read_now(asked)
+    asked.open("/comments")
     shows(asked, "Do you have spelt?", "Until when are you open?")
     assert not window.title.startswith("(")
     assert not window.has("#only-new:not([hidden])")
@@ -232,8 +197,7 @@ def test_new_comments_appear_by_themselves_and_are_marked_without_touching_what_
     asked: Any, simulator: Simulator
 ) -> None:
     window, api = asked.window, asked.account.api
-    window.run("localStorage.clear()")  # of a browser that has never looked, nothing is marked
-    asked.open("/comments")
+    asked.open("/comments")  # of comments at which the person has never looked, none is marked
     shows(asked, "Do you have spelt?", "Until when are you open?")
     form = form_of(asked, "spelt")
     window.type(f"{form} textarea", "Half an answer")
@@ -300,8 +264,7 @@ def test_what_a_visitor_adds_to_a_conversation_appears_in_it_and_marks_it(
     posts = {it["platform"]: it for it in api.get("/posts/published")["published_posts"]}
     remote = posts["IG"]["remote_id"]
     question = simulator.comment("IG", remote, "Is there tea?")
-    window.run("localStorage.clear()")  # of a browser that has never looked, nothing is marked
-    asked.open("/comments")
+    asked.open("/comments")  # of comments at which the person has never looked, none is marked
     shows(asked, "Is there tea?", "Until when are you open?")
     form = form_of(asked, "tea")
     window.type(f"{form} textarea", "Half an answer")
@@ -352,15 +315,3 @@ def test_a_post_that_had_left_the_list_comes_back_with_a_new_comment(
     simulator.comment("FB", post["remote_id"], "And rye?")
     looks_until(asked, "And rye?")
     assert "open on FB" in asked.window.run(SHOWN)
-
-
-def looks_until(person: Any, text: str) -> None:
-    """Brings the window to the front again and again until the inbox shows this text: each time the inbox looks for
-    new comments.
-    """
-
-    def is_there() -> bool:
-        person.window.run("document.dispatchEvent(new Event('visibilitychange'))")
-        return text in person.window.run(SHOWN)
-
-    until(is_there, 60, f"{text} appears", pause_seconds=0.5)

@@ -62,11 +62,16 @@ class Simulator:
         text: str,
         visitor: str = "Vera Visitor",
         parent_id: str | None = None,
+        *,
+        named: bool = True,
     ) -> str:
-        """Adds a visitor's comment to a post, or a reply to `parent_id`. Returns the id that the platform gives it."""
+        """Adds a visitor's comment to a post, or a reply to `parent_id`. Returns the id that the platform gives it.
+        If not `named`, Facebook does not tell who wrote it.
+        """
         secrecy.note(text)
         body = {
             "platform": platform, "post_id": remote_id, "from": visitor, "text": text, "parent_id": parent_id,
+            "named": named,
         }  # fmt: skip
         made: str = self._ask("POST", "/_sim/comments", **body)["id"]
         return made

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from posthaste import records
 from posthaste.callers import AsyncCaller, Caller
+from posthaste.encoding import UNSET, Unset
 from posthaste.exchange import Call
 
 
@@ -65,6 +66,22 @@ class CommentsOperations(Caller):
                 query={"post_id": post_id, "page_id": page_id, "since": since, "limit": limit},
             ),
             "comments",
+        )
+
+    def mark_comments_read(
+        self, *, read_until: datetime | str, brand_id: str | Unset | None = UNSET
+    ) -> records.CommentsReadList:
+        """Mark the comments of a brand, or of all brands, as read by the person of the token.
+
+        `PUT /api/v1/comments/read`. Needs the scope `read:comments`.
+        """
+        return self._call(
+            Call(
+                "PUT",
+                "/api/v1/comments/read",
+                records.CommentsReadList,
+                body={"read_until": read_until, "brand_id": brand_id},
+            )
         )
 
     def reply_to_comment(
@@ -140,6 +157,22 @@ class AsyncCommentsOperations(AsyncCaller):
                 query={"post_id": post_id, "page_id": page_id, "since": since, "limit": limit},
             ),
             "comments",
+        )
+
+    async def mark_comments_read(
+        self, *, read_until: datetime | str, brand_id: str | Unset | None = UNSET
+    ) -> records.CommentsReadList:
+        """Mark the comments of a brand, or of all brands, as read by the person of the token.
+
+        `PUT /api/v1/comments/read`. Needs the scope `read:comments`.
+        """
+        return await self._call(
+            Call(
+                "PUT",
+                "/api/v1/comments/read",
+                records.CommentsReadList,
+                body={"read_until": read_until, "brand_id": brand_id},
+            )
         )
 
     async def reply_to_comment(

@@ -45,6 +45,9 @@ class Comment(Record):
     post_id: str
     platform: PlatformCode
     parent_id: str | None = None
+    #: Whether the page itself wrote it, through Posthaste or in the platform's app. None: the platform does not say who
+    #: did, as Facebook of some visitors.
+    is_own: bool | None = None
 
 
 class ListComments(Record):
@@ -58,6 +61,27 @@ class ListComments(Record):
 class CommentList(Record):
     comments: tuple[Comment, ...]
     next_cursor: str | None = None
+
+
+class MarkCommentsRead(Record):
+    """The person of the token has read the comments on the posts of a brand."""
+
+    #: Comments that were written until then are read. Not later than now: a later time counts as now.
+    read_until: datetime
+    #: None: all brands that the token may use.
+    brand_id: str | None = None
+
+
+class CommentsRead(Record):
+    """How far the comments of one brand are read."""
+
+    brand_id: str
+    #: The latest time that was ever sent, so a request that arrives late changes nothing.
+    read_until: datetime
+
+
+class CommentsReadList(Record):
+    brands: tuple[CommentsRead, ...]
 
 
 class ReplyToComment(Record):

@@ -380,6 +380,9 @@ class PublishedPost(Record):
     first_comment_result: FirstCommentResult | None = None
     #: When Posthaste received the newest comment of a visitor. None: it has received none.
     last_comment_at: datetime | None = None
+    #: With `with_comments`: until when the person of the token has read the comments of the post's brand, as PUT
+    #: /comments/read says. None: never, or the list was asked for without `with_comments`.
+    comments_read_until: datetime | None = None
 
 
 class PublishedPostList(Record):

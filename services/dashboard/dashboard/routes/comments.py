@@ -6,6 +6,7 @@ post with the newest comment comes first; where none has come, the time of publi
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 
 from flask import Blueprint, abort, render_template, request
 from werkzeug.wrappers import Response
@@ -13,7 +14,7 @@ from werkzeug.wrappers import Response
 from dashboard import api, words
 from dashboard.platforms import recent_platforms
 from dashboard.routes.shared import Filters, Places, recent_brands, recent_places
-from dashboard.threads import Thread, threads
+from dashboard.threads import Thread, answered_so_far, threads
 from posthaste.errors import ApiError, AuthenticationError, NoAnswer, PosthasteError
 from posthaste.records import CommentList
 
@@ -25,6 +26,9 @@ STATES = {"open": "Unanswered", "answered": "Answered", "all": "All"}
 _ON_A_PAGE = 8
 #: Comments of a post at once; a button loads earlier ones.
 _COMMENTS = 50
+#: Answered comments that a link to earlier ones names: 60 ids of 30 characters keep it below 2 KB, half of what servers
+#: take at least. One beyond them waits, though it is answered.
+_NAMED = 60
 
 Answer = str | tuple[str, int] | Response
 
@@ -37,6 +41,8 @@ class Found:
     problem: str = ""
     #: Where the earlier ones begin; empty: there are none.
     after: str = ""
+    #: For the link to the earlier ones: ids of comments among them that were answered, with dots between them.
+    answered: str = ""
     #: Whether later ones were shown before.
     is_rest: bool = False
 
@@ -52,6 +58,8 @@ def index() -> str:
     return render_template(
         "comments.html", posts=found.published_posts, places=places, filters=filters, state=state, states=STATES,
         after=found.next_cursor, is_first=cursor is None,
+        # Whoever looks at some of a brand's comments only has not read the others.
+        reads=cursor is None and state != "answered" and not (filters.page or filters.platform),
         silent=sorted(
             words.PLATFORMS[code] for code in {it.platform for it in places.pages.values()}
             if not platforms[code].comments
@@ -68,7 +76,7 @@ def of_post(post_id: str) -> Answer:
     if "HX-Request" not in request.headers:
         view, brands, comments = api.together(lambda: client.get_post(post_id), recent_brands(client), read)
         post = view.post
-        found = _found(comments, post.platform, post.page.account_id)
+        found = _found(comments, post.platform)
         return render_template("comments_of.html", post=post, found=found, threads=found.threads, state="all",
                                zone=Places({}, brands).zone(post.brand_id))  # fmt: skip
     page_id = request.args.get("page", "")
@@ -77,12 +85,25 @@ def of_post(post_id: str) -> Answer:
     with api.slow_place() as is_free:
         if not is_free:
             return render_template("comments_later.html", page=page)
-        found = _found(read(), page.platform if page else "", page.account_id if page else "")
+        found = _found(read(), page.platform if page else "")
     state = _state()
     shown = [it for it in found.threads if _fits(it, state)]
     return render_template("comment_threads.html", post_id=post_id, page_id=page_id, threads=shown, found=found,
                            others=sum(_fits(it, "open") for it in found.threads if it not in shown), state=state,
                            zone=places.zone(page.brand_id) if page else "UTC")  # fmt: skip
+
+
+@screens.post("/read")
+def mark_read() -> Answer:
+    """Notes that the person has read the comments, of a brand or of all, until a time: the script of the inbox sends
+    when the server last listed them.
+    """
+    try:
+        read_until = datetime.fromisoformat(request.form.get("read_until", ""))
+    except ValueError:
+        abort(400)
+    api.reader().mark_comments_read(read_until=read_until, brand_id=request.form.get("brand_id") or None)
+    return "", 204
 
 
 @screens.post("/of/<post_id>/reply")
@@ -140,10 +161,8 @@ def _reading(post_id: str) -> Callable[[], CommentList | PosthasteError]:
     return read
 
 
-def _found(comments: CommentList | PosthasteError, platform: str, account_id: str) -> Found:
-    """Returns the conversations in these comments, or the reason why they could not be read. `account_id`: the
-    platform's id of the linked page.
-    """
+def _found(comments: CommentList | PosthasteError, platform: str) -> Found:
+    """Returns the conversations in these comments, or the reason why they could not be read."""
     if isinstance(comments, ApiError):
         said = words.said(comments)
         if platform and comments.code == "PLATFORM_ERROR":
@@ -151,8 +170,10 @@ def _found(comments: CommentList | PosthasteError, platform: str, account_id: st
         return Found(problem=said)
     if isinstance(comments, PosthasteError):
         return Found(problem="Posthaste is not responding. Try again in a moment.")
+    before = list(filter(None, request.args.get("answered", "").split(".")))
+    found = threads(comments.comments, before)
     return Found(
-        threads(comments.comments, account_id), after=comments.next_cursor or "",
+        found, after=comments.next_cursor or "", answered=".".join(answered_so_far(found, before)[:_NAMED]),
         is_rest=bool(request.args.get("after")),
     )  # fmt: skip
 

@@ -1,18 +1,32 @@
-// The inbox: marks and counts comments that came since this browser last looked, shows them alone on demand, and lets new
-// ones appear by themselves. Each look costs the account one read: every second one asks for the list of posts, which says
-// what Posthaste has received under any of them, the others ask the platform about one post: the posts in view, and those
-// that hide because all their comments are answered, in turn. It looks only while the page is in front.
+// The inbox: marks and counts comments that came since this person last looked, on whatever device, shows them alone on
+// demand, and lets new ones appear by themselves. Each look costs the account one read: every second one asks for the list
+// of posts, which says what Posthaste has received under any of them, the others ask the platform about one post: the posts
+// in view, and those that hide because all their comments are answered, in turn. It looks only while the page is in front.
 
-// One for each person, and for each brand of others: whoever has looked at one inbox has not seen the comments of another.
-const { person, brand } = document.body.dataset;
-const SEEN = ["posthaste-comments-seen", person, brand].filter(Boolean).join("-");
 const LOOK_MS = 30_000;
-const seenAt = Date.parse(localStorage.getItem(SEEN) ?? new Date().toISOString());
 const NEWS_AT_ONCE = 3;
 let [turn, talk] = [0, 0];
 
+// When the server made this page and when it last listed the posts, and what of that it was told: all times are its own.
+const openedAt = document.getElementById("inbox").dataset.now;
+let [listedAt, toldAt] = [openedAt, ""];
+// Brand → until when its comments had been read before they were shown here. Of a brand that nobody looked at, nothing is new.
+const seen = new Map();
+
+function seenAt(one) {
+  const { brand, readUntil } = one.closest(".talk").dataset;
+  if (!seen.has(brand)) seen.set(brand, Date.parse(readUntil ?? openedAt));
+  return seen.get(brand);
+}
+
+// Tells the server how far the person has read. If that fails, the comments are new once more.
 function remember() {
-  localStorage.setItem(SEEN, new Date().toISOString());
+  const { read, token, brand } = document.getElementById("inbox").dataset;
+  if (!read || toldAt === listedAt || document.querySelector("#inbox .talk") === null) return;
+  toldAt = listedAt;
+  const headers = { "HX-Request": "true", "X-Form-Token": token };
+  const body = new URLSearchParams({ read_until: listedAt, brand_id: brand });
+  fetch(read, { method: "POST", keepalive: true, headers, body }).catch(() => null);
 }
 
 function mark(comments, isNew) {
@@ -51,7 +65,7 @@ function showUnanswered(inbox) {
 
 function markAll() {
   const unmarked = document.querySelectorAll(".conversations > li[data-at]:not([data-marked])");
-  mark(unmarked, (one) => Date.parse(one.dataset.at) > seenAt);
+  mark(unmarked, (one) => Date.parse(one.dataset.at) > seenAt(one));
 }
 
 function isAskedAbout(card) {
@@ -117,6 +131,7 @@ async function lookAt(card) {
 // that have a newer comment than when they were shown. Each of these costs a read: the others have their turn at the next look.
 async function lookForPosts() {
   const found = await ask(location.pathname + location.search);
+  listedAt = found?.querySelector("#inbox")?.dataset.now ?? listedAt;
   const isNews = (it) => document.getElementById(it.id)?.dataset.commented !== it.dataset.commented;
   const news = [...(found?.querySelectorAll(".talk[data-commented]") ?? [])].filter(isNews);
   for (const card of news.slice(0, NEWS_AT_ONCE).reverse()) {
@@ -157,4 +172,7 @@ showNew();
 remember();
 addEventListener("pagehide", remember);
 setInterval(look, LOOK_MS);
-document.addEventListener("visibilitychange", look);
+document.addEventListener("visibilitychange", () => {
+  if (document.visibilityState === "hidden") remember();
+  look();
+});

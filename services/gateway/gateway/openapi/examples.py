@@ -85,6 +85,7 @@ _BODIES: dict[str, dict[str, Any]] = {
     "validate_post": {"page_id": _PAGE, "message": _WORDS, "media_urls": [_PHOTO]},
     "edit_post": {"message": "Fresh bread from 8 am"},
     "release_held_posts": {"post_ids": [_POST], "past_due": "hold"},
+    "mark_comments_read": {"read_until": "2026-11-28T09:00:00Z"},
     "reply_to_comment": {"page_id": _PAGE, "comment_id": _COMMENT, "message": "Yes, from 9 am."},
     "begin_link": {"platform": "FB", "brand_id": _BRAND},
     "choose_accounts": {"account_ids": ["100096343486013"]},

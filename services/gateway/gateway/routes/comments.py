@@ -11,9 +11,10 @@ from contracts.errors import (
     POST_IN_PROGRESS,
     UNSUPPORTED_PLATFORM,
 )
-from contracts.publishing import CommentList, ListComments, ReplyToComment
+from contracts.publishing import CommentList, CommentsReadList, ListComments, MarkCommentsRead, ReplyToComment
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
+from gateway.routes.filters import check_brand
 from gateway.routes.views import ReplyView
 
 _REFUSALS = (NOT_FOUND, BRAND_NOT_AUTHORIZED, UNSUPPORTED_PLATFORM, PAGE_EXPIRED, PLATFORM_ERROR)
@@ -28,6 +29,17 @@ def list_comments(exchange: Exchange, request: ListComments) -> CommentList:
     """List the comments of a published post, newest first; on IG, LN and YT with the replies of each thread."""
     exchange.await_admission()  # a refused request must not call the platform
     return exchange.ask(exchange.services.publishing.list_comments, request)
+
+
+@endpoint(
+    "PUT", "/comments/read", scope="read:comments", meter="", errors=(NOT_FOUND, BRAND_NOT_AUTHORIZED),
+    idempotent=False,
+)  # fmt: skip
+def mark_comments_read(exchange: Exchange, request: MarkCommentsRead) -> CommentsReadList:
+    """Mark the comments of a brand, or of all brands, as read by the person of the token."""
+    if request.brand_id is not None:
+        check_brand(exchange, request.brand_id, field="brand_id")
+    return exchange.relay(exchange.services.publishing.mark_comments_read, request)
 
 
 @endpoint(

@@ -34,8 +34,8 @@ def show_list(app: AppContext, caller: Caller, request: api.ListComments) -> api
     found = _fetch(app, caller, page, post, request)
     with app.database.transaction() as connection:
         # A read with a sandbox token triggers no webhooks (spec "Authentication" 7): the next poll does.
-        ids = store_comments(connection, page, post, found.comments, tells=not caller.sandbox).ids
-    comments = tuple(view(post, comment, ids) for comment in found.comments)
+        stored = store_comments(connection, page, post, found.comments, tells=not caller.sandbox)
+    comments = tuple(view(post, one, stored.ids, stored.own[one.id]) for one in found.comments)
     cursor = encode_cursor(post.id, found.next_cursor) if found.next_cursor is not None else None
     return api.CommentList(comments=comments, next_cursor=cursor)
 

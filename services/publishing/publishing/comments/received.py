@@ -28,6 +28,8 @@ class StoredComments(NamedTuple):
     replies."""
 
     ids: dict[str, str]
+    #: Platform's id → whether the page itself wrote the comment; None if the platform does not say who did.
+    own: dict[str, bool | None]
     #: Whether any of the comments was not settled before this call: no event of it, and not known as the page's own.
     has_news: bool
 
@@ -46,35 +48,46 @@ def store_comments(
         store.add(post.id, missing)
         known |= store.known(post.id, missing)
     ids = {remote_id: row.id for remote_id, row in known.items()}
+    own = {one.id: known[one.id].state == "own" or _is_authors(one, page) for one in found}
     new = {comment.id: comment for comment in found if not known[comment.id].is_settled}
-    if new and tells:
+    if new:
         ours = store.our_replies(post.id, new)
-        states = {
-            one.id: "own" if is_own(one, page, post.first_comment, ours) else "told" for one in new.values()
-        }
+        own |= {one.id: is_own(one, page, post.first_comment, ours) for one in new.values()}
+    if new and tells:
+        states = {one_id: "own" if own[one_id] else "told" for one_id in new}
         moved = store.end(post.id, states)
         told = [one for one in new.values() if one.id in moved and states[one.id] == "told"]
         if told:
             store.note_news(post.id)
-        _tell(connection, page, post, sorted(told, key=lambda one: (one.created_at, one.id)), ids)
+        told.sort(key=lambda one: (one.created_at, one.id))
+        _tell(connection, page, post, [view(post, one, ids, own[one.id]) for one in told])
     elif tells and post.commented_at is None and any(row.state == "told" for row in known.values()):
         store.note_old_news(post.id)
-    return StoredComments(ids, bool(new))
+    return StoredComments(ids, own, bool(new))
 
 
-def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool:
+def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool | None:
     """Whether the page itself wrote the comment: its id is that of one of our replies, or its author is the page. On
     platforms where names are unique, the author's name decides. A comment without an author is the page's if its text
-    is that of `first_comment` or of one of our replies."""
-    if comment.author_id == page.remote_account_id or comment.id in ours.remote_ids:
+    is that of `first_comment` or of one of our replies; otherwise None, because a visitor or the page may have written
+    it."""
+    if comment.id in ours.remote_ids:
+        return True
+    words = {message.strip() for message in (*ours.messages, first_comment or "")} - {""}
+    is_authors = _is_authors(comment, page)
+    return True if is_authors is None and comment.text.strip() in words else is_authors
+
+
+def _is_authors(comment: RemoteComment, page: PageRow) -> bool | None:
+    """Whether the comment's author is the page; None if the platform does not say who the author is."""
+    if comment.author_id == page.remote_account_id:
         return True
     if PLUGINS[page.platform].has_unique_names:
         return comment.author_name == page.username
-    words = {message.strip() for message in (*ours.messages, first_comment or "")} - {""}
-    return not comment.author_id and comment.text.strip() in words
+    return False if comment.author_id else None
 
 
-def view(post: Post, comment: RemoteComment, ids: Mapping[str, str]) -> api.Comment:
+def view(post: Post, comment: RemoteComment, ids: Mapping[str, str], own: bool | None) -> api.Comment:
     created_at = comment.created_at.astimezone(UTC)
     return api.Comment(
         id=ids[comment.id],
@@ -85,6 +98,7 @@ def view(post: Post, comment: RemoteComment, ids: Mapping[str, str]) -> api.Comm
         post_id=post.id,
         platform=post.platform,
         parent_id=ids[comment.parent_id] if comment.parent_id else None,
+        is_own=own,
     )
 
 
@@ -93,12 +107,10 @@ def _plain(text: str) -> str:
     return text.replace("\0", "")
 
 
-def _tell(
-    connection: Connection, page: PageRow, post: Post, told: Iterable[RemoteComment], ids: Mapping[str, str]
-) -> None:
+def _tell(connection: Connection, page: PageRow, post: Post, told: Iterable[api.Comment]) -> None:
     rest = iter(told)
     while some := list(islice(rest, _STAGED_AT_ONCE)):
-        stage_all(connection, [_event(page, post, view(post, comment, ids)) for comment in some])
+        stage_all(connection, [_event(page, post, comment) for comment in some])
 
 
 def _event(page: PageRow, post: Post, comment: api.Comment) -> Staging:

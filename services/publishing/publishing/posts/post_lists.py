@@ -3,6 +3,8 @@
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec.structs import replace
+
 from chassis.cursor import decode_position, encode_position
 from contracts import publishing as api
 from contracts.caller import Caller
@@ -13,6 +15,7 @@ from publishing.posts import activity
 from publishing.records import PENDING, PageRow, Post, reached
 from publishing.rules.filters import platform_code, statuses_in
 from publishing.store import Connection
+from publishing.store.comments import ReadMarks
 from publishing.store.lists import Lists
 from publishing.store.pages import Pages
 
@@ -94,19 +97,29 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
             "before": decode_position(request.cursor) or _position(request.until),
         }
         if request.sort == "activity":
-            return activity.listed(lists, caller.account_id, request.limit, **where)
+            answer = activity.listed(lists, caller.account_id, request.limit, **where)
+            return _marked(connection, caller, answer) if request.with_comments else answer
         where["since"] = request.since
         end = lists.published_end(caller.account_id, **where) if request.search else None
         found = lists.published(
             caller.account_id, **where, search=request.search, end=end, limit=request.limit + 1
         )
-    shown = found[: request.limit]
-    if len(found) > request.limit and shown[-1].out_at is not None:
-        end = shown[-1].out_at, shown[-1].id
-    cursor = encode_position(*end) if end is not None else None
-    return api.PublishedPostList(
-        published_posts=tuple(post.published_view() for post in shown), next_cursor=cursor
-    )
+        shown = found[: request.limit]
+        if len(found) > request.limit and shown[-1].out_at is not None:
+            end = shown[-1].out_at, shown[-1].id
+        cursor = encode_position(*end) if end is not None else None
+        answer = api.PublishedPostList(
+            published_posts=tuple(post.published_view() for post in shown), next_cursor=cursor
+        )
+        return _marked(connection, caller, answer) if request.with_comments else answer
+
+
+def _marked(connection: Connection, caller: Caller, answer: api.PublishedPostList) -> api.PublishedPostList:
+    """Returns the list with the times until which the caller has read the comments of the posts' brands."""
+    posts = answer.published_posts
+    read = ReadMarks(connection).of(caller.user_id, {post.brand_id for post in posts})
+    marked = [replace(post, comments_read_until=read.get(post.brand_id)) for post in posts]
+    return replace(answer, published_posts=tuple(marked))
 
 
 def calendar(app: AppContext, caller: Caller, request: api.ListCalendarPosts) -> api.CalendarPosts:

@@ -1,5 +1,6 @@
-"""SQL of our replies and first comments. Comments of visitors are in `received.py`."""
+"""SQL of our replies and first comments, and of how far people have read. Comments of visitors are in `received.py`."""
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,6 +9,7 @@ from sqlalchemy import Connection, select, text
 from chassis.ids import is_id, new_id
 from chassis.telemetry import tracing
 from contracts.publishing import PostError
+from publishing.models import comment_reads as reads
 from publishing.models import comments, replies
 from publishing.records import Post, Row
 
@@ -78,6 +80,20 @@ _END_FIRST = text(
     WHERE id = :id AND comment_fence = :fence
     """
 )
+
+
+#: In the order of ids, so that two requests of a person never deadlock.
+_MARK_READ = text(
+    """
+    INSERT INTO comment_reads (user_id, brand_id, read_until)
+    SELECT :user_id, id, least(CAST(:read_until AS timestamptz), clock_now())
+    FROM unnest(CAST(:brand_ids AS text[])) AS brand(id) ORDER BY id
+    ON CONFLICT (user_id, brand_id) DO UPDATE
+        SET read_until = greatest(comment_reads.read_until, excluded.read_until)
+    RETURNING brand_id, read_until
+    """
+)
+_BRANDS = text("SELECT DISTINCT brand_id FROM pages WHERE account_id = :account_id AND unlinked_at IS NULL")
 
 
 _REPLIES = select(replies, text("NULL AS unknown_seconds"))
@@ -204,3 +220,24 @@ class Comments:
     def _reply(self, statement: Any, values: dict[str, Any]) -> ReplyRow | None:
         row = self._connection.execute(statement, values).mappings().first()
         return ReplyRow.of(row) if row else None
+
+
+class ReadMarks:
+    """Until when people have read the comments of brands."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def move(self, user_id: str, brand_ids: Collection[str], read_until: datetime) -> dict[str, datetime]:
+        """Moves a person's marks of these brands forward to a time, at most to now. Returns the marks, by brand."""
+        values = {"user_id": user_id, "brand_ids": sorted(set(brand_ids)), "read_until": read_until}
+        return {row.brand_id: row.read_until for row in self._connection.execute(_MARK_READ, values)}
+
+    def of(self, user_id: str, brand_ids: Collection[str]) -> dict[str, datetime]:
+        """Returns a person's marks of these brands, by brand. A brand that the person never marked is left out."""
+        marks = select(reads).where(reads.c.user_id == user_id, reads.c.brand_id.in_(sorted(brand_ids)))
+        return {row.brand_id: row.read_until for row in self._connection.execute(marks)} if brand_ids else {}
+
+    def brands_of(self, account_id: str) -> list[str]:
+        """Returns the ids of an account's brands with linked pages."""
+        return list(self._connection.execute(_BRANDS, {"account_id": account_id}).scalars())

@@ -111,10 +111,11 @@ class Page:
         """The account's posts as the platform has them."""
         return self.simulator.posts(self.account)
 
-    def visit(self, remote_id: str, text: str, parent_id: str | None = None) -> str:
-        """Comments on a post as a visitor. Returns the comment's id."""
+    def visit(self, remote_id: str, text: str, parent_id: str | None = None, *, named: bool = True) -> str:
+        """Comments on a post as a visitor, of whom Facebook tells nothing if not `named`. Returns the comment's id."""
         body = {"platform": self.platform, "post_id": remote_id, "from": "Ann Ade", "text": text}
-        return str(self.simulator.call("POST", "comments", **body, parent_id=parent_id)["id"])
+        made = self.simulator.call("POST", "comments", **body, parent_id=parent_id, named=named)
+        return str(made["id"])
 
     def comments(self, remote_id: str, **query: Any) -> tuple[RemoteComment, ...]:
         found: tuple[RemoteComment, ...] = self.connector.list_comments(

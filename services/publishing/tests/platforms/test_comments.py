@@ -62,6 +62,27 @@ def test_comments_are_made_answered_and_read(page: Page, remote_id: str) -> None
     assert page.comments(remote_id, since=later) == ()
 
 
+@platforms
+def test_a_reply_of_another_visitor_is_told_from_one_of_the_page(page: Page, remote_id: str) -> None:
+    asked = page.visit(remote_id, "Open?")
+    page.visit(remote_id, "I wonder, too", asked)
+    first = next(one for one in page.comments(remote_id) if shown_id(one.id) == asked)
+    reply = page.connector.reply(page.account, first.id, "We are")
+    authors = {one.id: one.author_id for one in page.comments(remote_id)}
+    own = [one_id for one_id, author_id in authors.items() if author_id == page.account.remote_account_id]
+    assert (own, len(authors)) == ([reply], 3)
+
+
+@pytest.mark.parametrize("platform", ["FB"])
+def test_a_comment_whose_author_facebook_leaves_out_has_none(page: Page, remote_id: str) -> None:
+    page.visit(remote_id, "Open?", named=False)
+    page.connector.comment(page.account, remote_id, "We are")
+    own, asked = page.comments(remote_id)
+    assert own.author_id == page.account.remote_account_id, "the page itself is always named"
+    assert (asked.author_id, asked.author_name) == ("", "Facebook user")
+    assert page.connector.read_comment(page.account, asked.id).author_id == ""
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3, 4, 5, 12, 50, 100])
 @pytest.mark.parametrize("platform", THREADED)
 def test_comments_with_their_replies_come_page_by_page(limit: int, page: Page, remote_id: str) -> None:

@@ -48,6 +48,11 @@ def test_an_empty_comment_of_nobody_is_not_ours() -> None:
     assert not is_own(comment("", author_id=""), page(), None, NO_WORDS)
 
 
+def test_where_nobody_is_named_other_words_may_be_anybodys() -> None:
+    assert is_own(comment(author_id=""), page(), None, NO_WORDS) is None
+    assert is_own(comment(author_id="77"), page(), None, NO_WORDS) is False
+
+
 def test_on_instagram_the_name_tells() -> None:
     assert is_own(comment(author_id="", author_name="cornerbakery"), page("IG"), None, NO_WORDS)
     assert not is_own(comment(author_id="", author_name="ann"), page("IG"), "hi", NO_WORDS)

@@ -35,6 +35,7 @@ _POST: Form = {"page_id": "{page}", "message": "x", "when": "later", **_LATER}
 _FORMS: dict[str, tuple[Form, ...]] = {
     "posts.act": ({"message": "x", **_LATER},),
     "calendar.move": ({"post_id": "{queued}", **_LATER},),
+    "comments.mark_read": ({"brand_id": "{brand}", "read_until": "2020-01-01T00:00:00Z"},),
     "comments.reply": ({"comment_id": "{comment}", "page_id": "{page}", "message": "x"},),
     "compose.send": (
         _POST,

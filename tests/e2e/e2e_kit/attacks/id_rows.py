@@ -90,6 +90,7 @@ ROWS = (
     Row("GET", "/posts/scheduled?brand_id={brand}"),
     Row("GET", "/posts/published?brand_id={brand}"),
     Row("GET", "/posts/published?sort=activity&brand_id={brand}"),
+    Row("PUT", "/comments/read", {"brand_id": "{brand}", "read_until": "2020-01-01T00:00:00Z"}),
     Row("POST", "/comments/reply", {"page_id": "{page}", "comment_id": "cmt_x", "message": "x"}),
     Row("GET", f"/posts/calendar?page_id={{page}}&{_SPAN}"),
     Row("GET", f"/posts/calendar?brand_id={{brand}}&{_SPAN}"),

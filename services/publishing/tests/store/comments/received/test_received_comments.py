@@ -136,6 +136,37 @@ def test_a_reply_made_here_is_told_as_a_reply_and_no_more(
     assert world.events() == ["comment.received", "comment.replied"]
 
 
+def test_a_list_says_which_comments_the_page_wrote_whoever_saw_them_first(
+    world: World, wall: Wall, platform: FakePlatform
+) -> None:
+    page = world.page()
+    post = world.published(page)
+    account_id = world.ask("SELECT remote_account_id FROM pages")[0][0]
+    asked = wall.write("Open?")
+    wall.write("Yes", account_id, parent_id=asked.id)  # in the platform's own app
+    wall.made.append(RemoteComment("c9", "Me too", "", "Facebook user", VISITED_AT + timedelta(seconds=50)))
+    expected = [("Me too", None), ("Yes", True), ("Open?", False)]
+    for sandbox in (True, False, False):
+        shown = get(world, post, sandbox=sandbox).comments
+        assert [(it.text, it.is_own) for it in shown] == expected
+        world.poll()
+    assert [it.comment.is_own for it in world.told()] == [False, None]
+
+
+def test_a_reply_made_here_is_the_pages_own_also_where_the_platform_names_nobody(
+    world: World, wall: Wall, platform: FakePlatform
+) -> None:
+    page = world.page()
+    post = world.published(page)
+    wall.write("Open?")
+    [comment] = get(world, post).comments
+    request = api.ReplyToComment(page_id=page.id, comment_id=comment.id, message="Yes")
+    replies.reply(world.app, world.caller(), request)
+    wall.made.append(RemoteComment("c1", "Yes", "", "Facebook user", VISITED_AT + timedelta(seconds=50)))
+    for _ in range(2):
+        assert [it.is_own for it in get(world, post).comments] == [True, False]
+
+
 def test_a_sandbox_token_triggers_nothing_and_loses_nothing(
     world: World, wall: Wall, post: api.PublishResult
 ) -> None:
