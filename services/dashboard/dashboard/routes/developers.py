@@ -26,7 +26,7 @@ _ON_A_PAGE, _WEBHOOKS, _REQUESTS = 25, 10, 50
 _TOKENS = 100
 _STATES = ("delivered", "failed", "pending", "skipped")
 #: Why the API does not have the sandbox token, and what to do.
-_NO_SANDBOX_TOKEN = (
+_CANNOT_SHOW = (
     "The sandbox token cannot be shown: it was revoked, or your operator has changed the server’s secret since."
     " Create a token instead. With scopes that only read, it publishes nothing either."
 )
@@ -68,7 +68,7 @@ def show_sandbox_token() -> Answer:
     except ApiError as error:
         if error.status != 404:
             raise
-        return _shown(_NO_SANDBOX_TOKEN), 404
+        return _shown(_CANNOT_SHOW), 404
     return render_template("secret.html", kind="sandbox", name="", secret=secret)
 
 
