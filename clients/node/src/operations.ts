@@ -1294,6 +1294,15 @@ export abstract class Operations {
   }
 
   /**
+   * Get the value of the sandbox token again. Needs the account's own session: no API token is shown it.
+   *
+   * `GET /api/v1/account/sandbox-token`. Needs the scope `manage:tokens`.
+   */
+  async getSandboxToken(options: UnkeyedOptions = {}): Promise<records.SandboxToken> {
+    return this.call({ method: "GET", path: "/api/v1/account/sandbox-token" }, options);
+  }
+
+  /**
    * Get a token's metadata.
    *
    * `GET /api/v1/tokens/{id}`. Needs the scope `manage:tokens`.
@@ -1342,8 +1351,8 @@ export abstract class Operations {
   // Sign-up
 
   /**
-   * Create an account; the sandbox token is shown only in this answer. A link is mailed to verify the
-   * address.
+   * Create an account. An invite code verifies the address at once; without one, a link is mailed to
+   * verify it. The dashboard shows the sandbox token again.
    *
    * `POST /auth/signup`.
    */

@@ -1333,7 +1333,12 @@ export interface CreatedToken {
   api_token: string;
 }
 
-/** The new user, and the sandbox token, which is shown only here. */
+/** The value of an account's sandbox token in plain text. It can be shown again, because it is derived. */
+export interface SandboxToken {
+  sandbox_api_token: string;
+}
+
+/** The new user, and the sandbox token, which GET /account/sandbox-token shows to the person again. */
 export interface SignedUp {
   user: User;
   sandbox_api_token: string;

@@ -1461,8 +1461,15 @@ class CreatedToken:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class SandboxToken:
+    """The value of an account's sandbox token in plain text. It can be shown again, because it is derived."""
+
+    sandbox_api_token: str
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SignedUp:
-    """The new user, and the sandbox token, which is shown only here."""
+    """The new user, and the sandbox token, which GET /account/sandbox-token shows to the person again."""
 
     user: User
     sandbox_api_token: str

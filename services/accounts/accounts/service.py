@@ -18,6 +18,7 @@ from accounts.users import (
     invites,
     mails,
     password_changes,
+    sandbox_tokens,
     sessions,
     sign_up,
     totp,
@@ -95,6 +96,7 @@ class AccountsService:
     end_session = call(sessions.end_session)
     list_shared_brands = read(brand_sessions.list_shared_brands)
     enter_brand = call(brand_sessions.enter_brand)
+    get_sandbox_token = read(sandbox_tokens.get_sandbox_token)
 
     get_totp = read(totp.get_totp)
     begin_totp = call(totp.begin_totp)

@@ -76,7 +76,8 @@ ROWS = (
     *(
         Row(*operation.split(), {}, NOT_FOR_BRANDS)
         for operation in (
-            "PATCH /account", "GET /audit", "GET /tokens", "POST /tokens", "POST /brands", "PUT /billing/auto-refill",
+            "PATCH /account", "GET /audit", "GET /tokens", "POST /tokens", "GET /account/sandbox-token",
+            "POST /brands", "PUT /billing/auto-refill",
             "GET /auth/brands", "GET /auth/sessions", "GET /auth/totp", "POST /auth/totp", "POST /auth/totp/confirm",
             "POST /auth/totp/disable", "POST /auth/password/change", "GET /auth/email/change",
             "POST /auth/email/change", "DELETE /auth/email/change",

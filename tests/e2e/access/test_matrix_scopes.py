@@ -53,6 +53,7 @@ ANSWERS = {
     "DELETE /auth/email/change": (200, None),
     "PATCH /account": (200, None),
     "POST /auth/brands/{id}/session": (400, "VALIDATION_ERROR"),  # a token of the API enters no brand
+    "GET /account/sandbox-token": (400, "VALIDATION_ERROR"),  # nor is it shown the sandbox token
     "POST /brands/{id}/invitations": (400, "MISSING_FIELD"),
     "PATCH /brands/{id}/collaborators/{user_id}": (400, "MISSING_FIELD"),
     "POST /pages/connect/{session_id}": (400, "MISSING_FIELD"),

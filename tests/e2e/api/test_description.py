@@ -70,6 +70,7 @@ OPERATIONS = (
     "POST /webhooks/{id}/deliveries/{delivery_id}/replay",
     "POST /pages/connect", "GET /pages/connect/{session_id}", "POST /pages/connect/{session_id}",
     "POST /pages/{id}/check", "DELETE /pages/{id}",
+    "GET /account/sandbox-token",
     "GET /tokens", "POST /tokens", "GET /tokens/{id}", "PATCH /tokens/{id}", "POST /tokens/{id}/rotate",
     "DELETE /tokens/{id}", "PATCH /account", "GET /audit",
     "POST /brands", "PATCH /brands/{id}", "POST /brands/{id}/archive", "POST /brands/{id}/restore",

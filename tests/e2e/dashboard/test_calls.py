@@ -143,6 +143,20 @@ def test_the_composer_asks_once_about_all_pages(stack: Stack, accounts: Accounts
     assert calls_of(checked) == 1
 
 
+def test_the_sandbox_token_costs_one_call_when_it_is_asked_for(stack: Stack, accounts: Accounts) -> None:
+    account = accounts.new(pages=())
+    visitor = Visitor(stack, account, accounts)
+    page = visitor.open("/developers")
+    token = re.search(r'name="form_token" value="(\w+)"', page.text)
+    assert token
+    assert account.sandbox_token not in page.text
+    shown = visitor.http.post(
+        f"{page.url}/sandbox-token", data={"form_token": token[1], "key": "k" * 32}, timeout=60
+    )
+    assert account.sandbox_token in shown.text
+    assert calls_of(shown) == 1
+
+
 @pytest.mark.parametrize("is_part", [False, True])
 def test_who_meets_the_limit_of_the_free_plan_is_told_how_long_and_goes_on_by_itself(
     stack: Stack, accounts: Accounts, is_part: bool

@@ -36,6 +36,34 @@ def test_a_token_is_shown_once_works_and_is_revoked(person: Any) -> None:
     assert again.status_code == 401
 
 
+def test_the_sandbox_token_is_shown_again_until_it_is_revoked(person: Any, accounts: Accounts) -> None:
+    window, account = person.window, person.account
+    shown = "return document.querySelector('#secret').value"
+    person.open("/developers")
+    assert "it only reads, works for 100 requests in all, and publishes nothing" in window.text(
+        "[aria-labelledby=tokens]"
+    )
+    assert account.sandbox_token not in window.run("return document.documentElement.outerHTML")
+    assert flaws(window) == []
+    for _ in range(2):
+        window.press("button[aria-label='Show Sandbox']")
+        assert window.text("h1") == "Your sandbox token"
+        assert window.run(shown) == account.sandbox_token
+        assert window.text(f"button[data-copy='{account.sandbox_token}']") == "Copy the token"
+        assert flaws(window) == []
+        window.press("main a.button")
+    assert accounts.client(account.sandbox_token).get("/me")["api_key"]["name"] == "Sandbox"
+
+    session = accounts.client(person.session_token)
+    [sandbox] = [it for it in session.get("/tokens")["tokens"] if it["sandbox"]]
+    session.delete(f"/tokens/{sandbox['id']}")  # in another browser: this one still has the button
+    window.press("button[aria-label='Show Sandbox']")
+    assert "cannot be shown: it was revoked" in window.text("[role=alert]")
+    assert "Create a token instead." in window.text("[role=alert]")
+    assert not window.has("button[aria-label='Show Sandbox']")
+    assert flaws(window) == []
+
+
 def test_a_token_without_an_end_works_only_from_its_addresses(person: Any) -> None:
     window = person.window
     person.open("/developers")

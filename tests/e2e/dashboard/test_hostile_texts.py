@@ -81,6 +81,7 @@ FORMS: tuple[tuple[str, dict[str, str]], ...] = (
     ("/brands/x", {"name": "text", "zone": "UTC", "was_name": "text", "was_zone": "UTC"}),
     ("/developers/tokens", {"name": "text", "scope": "read:posts"}),
     ("/developers/tokens/x/rotate", {}),
+    ("/developers/sandbox-token", {}),
     ("/developers/webhooks", {"name": "text", "url": "text", "event": "post.failed"}),
     ("/developers/webhooks/x/rotate", {}),
     ("/account/codes/begin", {"password": "text"}),

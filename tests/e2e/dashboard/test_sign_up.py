@@ -91,6 +91,17 @@ def test_a_newcomer_confirms_the_address_by_mail_and_is_in(newcomer: Newcomer) -
     assert window.run("return document.querySelector('#firstname').value") == "Kim"
 
 
+def test_a_newcomer_finds_the_sandbox_token_and_calls_the_api_with_it(newcomer: Newcomer) -> None:
+    window = newcomer.window
+    newcomer.sign_up()
+    window.open(f"{newcomer.url}/developers")
+    window.press("button[aria-label='Show Sandbox']")
+    token = window.run("return document.querySelector('#secret').value")
+    headers = {"Authorization": f"Bearer {token}"}
+    me = requests.get(f"{newcomer.stack.base_url}/me", headers=headers, timeout=30).json()
+    assert (me["authenticated_as"]["email"], me["api_key"]["name"]) == (newcomer.email, "Sandbox")
+
+
 def test_whether_an_address_has_an_account_is_not_told(newcomer: Newcomer, accounts: Accounts) -> None:
     window, owner = newcomer.window, accounts.new(pages=()).email
     newcomer.fill()

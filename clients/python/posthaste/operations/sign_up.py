@@ -21,8 +21,8 @@ class SignUpOperations(Caller):
         lastname: str | Unset = UNSET,
         invite_code: str | Unset | None = UNSET,
     ) -> records.SignedUp:
-        """Create an account; the sandbox token is shown only in this answer. A link is mailed to verify
-        the address.
+        """Create an account. An invite code verifies the address at once; without one, a link is mailed to
+        verify it. The dashboard shows the sandbox token again.
 
         `POST /auth/signup`.
         """
@@ -55,8 +55,8 @@ class AsyncSignUpOperations(AsyncCaller):
         lastname: str | Unset = UNSET,
         invite_code: str | Unset | None = UNSET,
     ) -> records.SignedUp:
-        """Create an account; the sandbox token is shown only in this answer. A link is mailed to verify
-        the address.
+        """Create an account. An invite code verifies the address at once; without one, a link is mailed to
+        verify it. The dashboard shows the sandbox token again.
 
         `POST /auth/signup`.
         """

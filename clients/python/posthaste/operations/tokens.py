@@ -67,6 +67,14 @@ class TokensOperations(Caller):
             )
         )
 
+    def get_sandbox_token(self) -> records.SandboxToken:
+        """Get the value of the sandbox token again. Needs the account's own session: no API token is shown
+        it.
+
+        `GET /api/v1/account/sandbox-token`. Needs the scope `manage:tokens`.
+        """
+        return self._call(Call("GET", "/api/v1/account/sandbox-token", records.SandboxToken))
+
     def get_token(self, id: str) -> records.Token:
         """Get a token's metadata.
 
@@ -196,6 +204,14 @@ class AsyncTokensOperations(AsyncCaller):
                 idempotency_key=idempotency_key,
             )
         )
+
+    async def get_sandbox_token(self) -> records.SandboxToken:
+        """Get the value of the sandbox token again. Needs the account's own session: no API token is shown
+        it.
+
+        `GET /api/v1/account/sandbox-token`. Needs the scope `manage:tokens`.
+        """
+        return await self._call(Call("GET", "/api/v1/account/sandbox-token", records.SandboxToken))
 
     async def get_token(self, id: str) -> records.Token:
         """Get a token's metadata.

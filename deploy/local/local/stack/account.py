@@ -163,8 +163,8 @@ def link_page(operate: Ctl, brand_id: str, platform: str, name: str) -> Any:
 
 
 def create_user(operate: Ctl, password: str) -> Any:
-    """Creates the demo user and returns it with its sandbox token. If its address is taken, uses another: the token of
-    the first user is shown only once, and lost.
+    """Creates the demo user and returns it with its sandbox token. If its address is taken, uses another: no command
+    shows the token of the first user again.
     """
     for email in (EMAIL, EMAIL.replace("@", f"-{secrets.token_hex(3)}@")):
         try:

@@ -56,6 +56,12 @@ class CreatedToken(Record):
     api_token: str
 
 
+class SandboxToken(Record):
+    """The value of an account's sandbox token in plain text. It can be shown again, because it is derived."""
+
+    sandbox_api_token: str
+
+
 class TokenId(Record):
     token_id: str
 

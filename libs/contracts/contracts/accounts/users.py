@@ -46,7 +46,7 @@ class CreateUser(Record):
 
 
 class CreatedUser(Record):
-    """A new user, and its sandbox token in plain text, which is shown only now."""
+    """A new user, and its sandbox token in plain text, which `get_sandbox_token` shows again."""
 
     user: User
     sandbox_api_token: str

@@ -176,6 +176,15 @@ class TokenStore:
             },
         )
 
+    def is_unrevoked(self, account_id: str, token_sha256: str) -> bool:
+        """Whether the account has a token with this hash that was not revoked."""
+        statement = select(tokens.c.id).where(
+            tokens.c.token_sha256 == token_sha256,
+            tokens.c.account_id == account_id,
+            tokens.c.revoked_at.is_(None),
+        )
+        return self.connection.execute(statement).one_or_none() is not None
+
     def credential(self, token_sha256: str) -> Credential | None:
         """Returns all that authentication needs of the token with this hash, in one round trip. None if there is
         none."""

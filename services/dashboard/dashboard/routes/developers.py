@@ -1,5 +1,5 @@
 """The screens for developers: tokens, webhooks with their deliveries, and the log of requests. New secrets are shown
-once.
+once; the sandbox token is shown whenever its owner asks for it.
 """
 
 import json
@@ -25,6 +25,11 @@ _ON_A_PAGE, _WEBHOOKS, _REQUESTS = 25, 10, 50
 #: The newest tokens, from which the log's filter chooses. Requests of older ones are shown with the token's id.
 _TOKENS = 100
 _STATES = ("delivered", "failed", "pending", "skipped")
+#: Why the API does not have the sandbox token, and what to do.
+_CANNOT_SHOW = (
+    "The sandbox token cannot be shown: it was revoked, or your operator has changed the server’s secret since."
+    " Create a token instead. With scopes that only read, it publishes nothing either."
+)
 #: With which the id of a session begins. The log has it where a request of a program has the id of its token.
 _SESSION = "ses_"
 
@@ -53,6 +58,18 @@ def create_token() -> Answer:
         return render_template("secret.html", kind="token", name=made.token.name, secret=made.api_token)
 
     return _done(make)
+
+
+@screens.post("/sandbox-token")
+def show_sandbox_token() -> Answer:
+    """Shows the value of the sandbox token. It takes a form, so that the address alone never shows it."""
+    try:
+        secret = api.own().get_sandbox_token().sandbox_api_token
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return _shown(_CANNOT_SHOW), 404
+    return render_template("secret.html", kind="sandbox", name="", secret=secret)
 
 
 @screens.post("/tokens/<token_id>/<action>")

@@ -15,7 +15,7 @@ from contracts.errors import (
     TOKEN_REVOKED,
 )
 from contracts.publishing import Limit
-from contracts.record import Record
+from contracts.record import Nothing, Record
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 
@@ -80,6 +80,12 @@ def create_token(exchange: Exchange, request: NewToken) -> api.CreatedToken:
         expires_at=request.expires_at,
     )
     return exchange.relay(exchange.services.accounts.issue_token, new)
+
+
+@endpoint("GET", "/account/sandbox-token", scope=_SCOPE, meter="reads", errors=(NOT_FOUND,))
+def get_sandbox_token(exchange: Exchange, _request: Nothing) -> api.SandboxToken:
+    """Get the value of the sandbox token again. Needs the account's own session: no API token is shown it."""
+    return exchange.relay(exchange.services.accounts.get_sandbox_token, Nothing())
 
 
 @endpoint("GET", "/tokens/{id}", scope=_SCOPE, meter="reads", errors=(NOT_FOUND,))

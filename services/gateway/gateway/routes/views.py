@@ -46,7 +46,7 @@ class BrandView(Record):
 
 
 class SignedUp(Record):
-    """The new user, and the sandbox token, which is shown only here."""
+    """The new user, and the sandbox token, which GET /account/sandbox-token shows to the person again."""
 
     user: User
     sandbox_api_token: str

@@ -170,6 +170,15 @@ def test_a_token_is_made_seen_once_and_revoked(scriptless: Any) -> None:
     assert requests.get(me, headers={"Authorization": f"Bearer {token}"}, timeout=30).status_code == 401
 
 
+def test_the_sandbox_token_is_shown(scriptless: Any) -> None:
+    person, window = scriptless, scriptless.window
+    person.open("/developers")
+    person.sign_in()
+    window.press("button[aria-label='Show Sandbox']")
+    assert window.run("return document.querySelector('#secret').value") == person.account.sandbox_token
+    assert window.text(".copy") == ""  # no script could copy it
+
+
 def test_a_webhook_is_made_and_tested_and_its_delivery_is_sent_again(
     scriptless: Any, receiver: Receiver
 ) -> None:

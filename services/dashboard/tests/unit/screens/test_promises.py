@@ -71,6 +71,7 @@ TOLD = {
     ("/posts/x", 0): ("Attempts", "took", "No answer yet.", "Engagement"),
     ("/posts/x", 2): ("Attempted",),
     ("/developers", 0): ("API reference", "Last used", "3 requests", "Only from"),
+    ("/developers", 1): ("Show", "it only reads, works for 100 requests in all, and publishes nothing"),
     ("/usage", 0): ("credits left", "These counts reset on"),
 }
 

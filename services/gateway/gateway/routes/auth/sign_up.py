@@ -40,7 +40,9 @@ class SignUp(Record):
     token=False, idempotent=False, outside=True,
 )  # fmt: skip
 def sign_up(exchange: Exchange, request: SignUp) -> SignedUp:
-    """Create an account; the sandbox token is shown only in this answer. A link is mailed to verify the address."""
+    """Create an account. An invite code verifies the address at once; without one, a link is mailed to verify it. The
+    dashboard shows the sandbox token again.
+    """
     exchange.act_as(exchange.caller, new_id("op"))  # if the call is delivered twice, one account is opened
     created = exchange.ask(
         exchange.services.accounts.sign_up,
