@@ -36,8 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sorts the tests of each stack: while images are built, those run that a busy machine does not disturb.
 
-    The images of `core` are built beside the tests of `compact`, of which the idle stack is measured last. On `core` the
-    tests that need a quiet machine come first, because the images of the parent release are built beside the others.
+    The images of `core` are built beside the tests of `compact`, of which the idle stack is measured last. On `core`
+    the tests that need a quiet machine come first: the images of the parent release are built beside the others.
     """
 
     def place(item: pytest.Item) -> int:

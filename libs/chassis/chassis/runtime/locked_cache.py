@@ -1,15 +1,14 @@
 """A cache for the objects of which a process has one."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import cache, wraps
-from typing import ParamSpec, TypeVar
+from typing import TypeVar
 
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def locked_cache(make: Callable[P, T]) -> Callable[P, T]:
+def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
     """Decorates a function like `functools.cache`, but runs it once for the same arguments even when several threads
     call it before its first result. The others wait.
 
@@ -19,8 +18,8 @@ def locked_cache(make: Callable[P, T]) -> Callable[P, T]:
     lock, cached = threading.Lock(), cache(make)
 
     @wraps(make)
-    def one(*args: P.args, **kwargs: P.kwargs) -> T:
+    def one(*args: Hashable) -> T:
         with lock:
-            return cached(*args, **kwargs)
+            return cached(*args)
 
     return one

@@ -18,11 +18,10 @@ def mark(app: AppContext, caller: Caller, request: api.MarkCommentsRead) -> api.
         raise ApiError(INVALID_DATE, field="read_until")
     if request.brand_id is not None and not caller.reaches(request.brand_id):
         raise ApiError(BRAND_NOT_AUTHORIZED)
-    brand_ids = caller.brand_ids if request.brand_id is None else (request.brand_id,)
+    chosen = caller.brand_ids if request.brand_id is None else (request.brand_id,)
     with app.database.transaction() as connection:
         marks = ReadMarks(connection)
-        if brand_ids is None:
-            brand_ids = marks.brands_of(caller.account_id)
+        brand_ids = marks.brands_of(caller.account_id) if chosen is None else chosen
         read = marks.move(caller.user_id, brand_ids, request.read_until)
     return api.CommentsReadList(
         brands=tuple(
