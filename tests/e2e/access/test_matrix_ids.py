@@ -275,7 +275,8 @@ def test_a_sandbox_token_is_refused(accounts: Accounts, theirs: Theirs, stranger
         account = accounts.new(pages=())
         one = Asker(accounts.client(account.sandbox_token), strangers[0].own)
         for row in ROWS[first : first + SANDBOX_REQUESTS]:
-            reads = (row.method == "GET" and row.path.startswith(SANDBOX_READS)) or row.path == "/comments/read"
+            is_read = row.method == "GET" or row.path == "/comments/read"
+            reads = is_read and row.path.startswith(SANDBOX_READS)
             reads = reads and row.other_brand != NOT_FOR_BRANDS
             refusal = GONE if reads else (403, "MISSING_SCOPE")
             assert not reads or "<" not in row.path

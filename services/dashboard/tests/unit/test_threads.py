@@ -40,7 +40,9 @@ def test_conversations_come_newest_first_and_their_replies_oldest_first() -> Non
 def test_of_comments_of_the_same_second_the_first_in_the_list_is_the_newest() -> None:
     """Instagram tells whole seconds. Ids say nothing: comments that are read together get theirs in any order."""
     for ids in ("cb", "bc"):
-        [found] = threads([comment(ids[0], 2, below="a"), comment(ids[1], 2, by=PAGE, below="a"), comment("a", 1)])
+        [found] = threads(
+            [comment(ids[0], 2, below="a"), comment(ids[1], 2, by=PAGE, below="a"), comment("a", 1)]
+        )
         assert [it.id for it in found.replies] == [ids[1], ids[0]]
         assert found.waits
 
