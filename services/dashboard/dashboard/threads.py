@@ -65,7 +65,7 @@ def answered_so_far(found: Iterable[Thread], answered: Iterable[str]) -> list[st
 
 def _thread(first_id: str, group: list[Comment], answered: Collection[str]) -> Thread:
     # Some platforms tell times in whole seconds. Of the same second, the list has the newest first.
-    group = group[::-1]
+    group.reverse()
     group.sort(key=lambda it: (it.id != first_id, it.created_time))
     heard = [it.created_time for it in group if not it.is_own]
     is_ended = group[-1].is_own or any(it in answered for it in (first_id, *(one.id for one in group)))
