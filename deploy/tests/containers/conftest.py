@@ -24,8 +24,9 @@ from local.processes.table import NotReady
 from local.testing.runs import NO_ENGINE
 
 IS_CORE = os.environ["CONTAINERS"] == "core"
-#: Files of tests that need a quiet machine.
-QUIET = ("test_idle.py", "test_power_loss.py")
+#: Files of tests that run on `core` before the images of the parent release are built, in this order: some need a quiet
+#: machine, the backup is quicker on one.
+QUIET = ("test_idle.py", "test_backup_and_restore.py", "test_large_files.py", "test_power_loss.py")
 
 
 def pytest_configure(config: pytest.Config) -> None:
