@@ -153,8 +153,8 @@ class Traffic:
             self.receiver.answer(204, is_first=False)
 
     def send_garbage(self) -> None:
-        """Sends unreadable messages as an administrator of the broker: one to a queue of events, one to a queue of
-        calls.
+        """Sends messages as an administrator of the broker: an unreadable one to a queue of events, and an unsigned one to
+        a queue of calls.
         """
         password = secrets.token_hex(16)
         for words in (("add_user", "noise", password), ("set_permissions", "noise", ".*", ".*", ".*")):
@@ -164,7 +164,8 @@ class Traffic:
             channel = connection.channel()
             channel.basic_publish("", "events.webhooks", b"nobody can read this")
             unsigned = pika.BasicProperties(reply_to="nowhere")
-            channel.basic_publish("", "rpc.quota", b'{"sent_at": 1, "calls": []}', unsigned)
+            call = b'{"steady": 1, "connection": "noise", "number": 1, "calls": []}'
+            channel.basic_publish("", "rpc.quota", call, unsigned)
         self._broker("delete_user", "noise")
 
     def give_and_take_back_credits(self) -> None:
