@@ -153,8 +153,8 @@ class Traffic:
             self.receiver.answer(204, is_first=False)
 
     def send_garbage(self) -> None:
-        """Sends messages as an administrator of the broker: an unreadable one to a queue of events, and an unsigned one to
-        a queue of calls.
+        """Sends messages as an administrator of the broker: an unreadable one to a queue of events, and an unsigned one
+        to a queue of calls.
         """
         password = secrets.token_hex(16)
         for words in (("add_user", "noise", password), ("set_permissions", "noise", ".*", ".*", ".*")):
