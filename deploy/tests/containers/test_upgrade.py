@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from container_builds import PARENT, Builds
+from container_builds import PARENT, Builds, parent_release
 from container_kit import tell
 from container_load import Load, Tenant
 from deploy_kit import unpack_parent
 
 from local.containers.compose import DOMAIN, Composed
+from local.containers.engine import Engine
 from local.paths import ROOT
 from local.stack.stack import wait_answers
 
@@ -31,10 +32,11 @@ PROXY_PORT = 8001
 
 
 @pytest.fixture(scope="module")
-def installed(stack: Composed, builds: Builds) -> Composed:
+def installed(stack: Composed, builds: Builds, engine: Engine) -> Composed:
     """Replaces the running stack by one of the parent release."""
     if stack.profile != "core":
         pytest.skip("the profile core has a unit for each service")
+    builds.begin(PARENT, lambda: parent_release(engine))  # if no other test ran on `core` before
     parent = builds.wait(PARENT)
     parent.start(lambda _: None)
     return parent
