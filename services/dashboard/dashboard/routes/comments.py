@@ -58,7 +58,7 @@ def index() -> str:
     return render_template(
         "comments.html", posts=found.published_posts, places=places, filters=filters, state=state, states=STATES,
         after=found.next_cursor, is_first=cursor is None,
-        # Whoever looks at some of a brand's comments only has not read the others.
+        # Behind a filter by page or platform, the brand's other comments stay unread.
         reads=cursor is None and state != "answered" and not (filters.page or filters.platform),
         silent=sorted(
             words.PLATFORMS[code] for code in {it.platform for it in places.pages.values()}

@@ -24,7 +24,7 @@ THUMBNAILS_DUE = Waker()
 _SIDE = 320
 #: A picture of this size has 20 kB. Our choice.
 _MAX_BYTES = 64 * 1024
-#: Longer than one takes. Our choice.
+#: Our choice: longer than making one takes, so that no two processes make the same.
 _LEASE = timedelta(minutes=5)
 #: After ffmpeg was ended by a limit or by the system, so that such a video is tried once a day. Our choice.
 _PAUSE_AFTER_END = timedelta(days=1)
