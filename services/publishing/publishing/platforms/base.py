@@ -1,7 +1,8 @@
-"""The interface of all connectors: what publishing asks of a platform, and the answers it understands.
+"""The interface of all connectors: the calls that the publishing service makes to a platform, and their results.
 
-Nothing here depends on one platform, uses HTTP or stores anything. What must survive a crash is saved in `Checkpoint`.
-A connector never repeats a call that makes something visible: its caller first finds out the call's outcome.
+Nothing here depends on one platform, uses HTTP or stores anything. A connector saves in `Checkpoint` what must survive
+a crash. It repeats a call that makes something visible only if the first one surely failed, or if the platform makes
+one post of all repetitions. Otherwise it raises OutcomeUnknown, and its caller first finds out the outcome.
 """
 
 from abc import ABC, abstractmethod
@@ -53,7 +54,7 @@ class PlatformRefusal(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """Raised when an irreversible call got no usable answer. Look its outcome up before sending anything else."""
+    """Raised if something irreversible may have been sent, and may have worked. Look it up before sending anything."""
 
 
 class NotConnected(Exception):
@@ -147,13 +148,12 @@ class Content:
 
 @dataclass(slots=True)
 class Checkpoint:
-    """The progress of a publish, stored step by step. `save` returns once the step is stored: the next call may be
-    irreversible.
+    """The progress of a publish. `save` returns only after storing it, because the next call may be irreversible.
 
     The next attempt or look-up starts with the values of the last attempt. It reuses objects that were staged on the
     platform for the same content, and ignores all others. A publish of a single call need not save, because its attempt
-    is stored already. A publish that may take long saves right before its last call, which is not sent if `save` raises
-    an error because the claim was lost. Saving None deletes a value.
+    is stored already. A publish that may take long saves right before its last call: if the claim was lost, `save`
+    raises an error, and the call is not sent. Saving None deletes a value.
     """
 
     #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.
@@ -166,14 +166,15 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """When a restored backup replaced this checkpoint, in real time; None if none has. Steps that were stored after
-        the backup are missing in it."""
+        """The real time at which a restored backup replaced this checkpoint; None if that has not happened. Steps that
+        were stored after the backup are missing."""
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
     @property
     def answered(self) -> str | None:
-        """The remote id that the platform answered with, if another post of ours has it already; otherwise None."""
+        """The remote id that the platform gave this post, if another post of ours already has that id; otherwise None.
+        """
         return self.get(self._ANSWERED)  # type: ignore[no-any-return]
 
     def get(self, name: str) -> Any:
@@ -201,7 +202,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The posts on the platform that have the content of an attempt. No id proves which attempt made them."""
+    """The posts on the platform that an attempt may have made. No id proves that it made one of them."""
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]
@@ -210,8 +211,8 @@ class Guess:
 
 
 def guessed(candidates: Iterable[Published], *, by_text: bool = True) -> Published:
-    """Returns the first of the posts that have an attempt's content, with all of them as its `guess`. `by_text`:
-    whether their texts equal the attempt's."""
+    """Returns the first of `candidates`, the posts that an attempt may have made, with all of them as its `guess`.
+    `by_text`: their texts equal the attempt's. If False, only the kind of post agrees."""
     guess = Guess(tuple(candidates), by_text)
     return replace(guess.candidates[0], guess=guess)
 
@@ -240,7 +241,7 @@ Outcome = Published | NotPublished | StillUnknown
 
 @dataclass(frozen=True, slots=True)
 class OpenAttempt:
-    """An attempt to publish a post, of which it is not known whether the platform published it."""
+    """An attempt with an unknown outcome: the platform may have published the post or not."""
 
     account: Account
     content: Content
@@ -328,29 +329,30 @@ class Connector(ABC):
 
     @abstractmethod
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        """Makes the post visible once, and waits until the platform has processed it, which takes minutes for a video.
-        Raises OutcomeUnknown without a usable answer."""
+        """Publishes the post at most once, and returns it. Waits a limited time (`poll_limit_seconds`) while the
+        platform processes a file. Raises OutcomeUnknown if it is not known whether the post was published."""
 
     @abstractmethod
     def look_up(self, attempt: OpenAttempt) -> Outcome:
-        """Finds the outcome of an attempt on the platform. Only reads. Callers use `outcome`, which calls this.
+        """Finds the outcome of an attempt by the ids in its checkpoint. Only reads. Callers use `outcome`, which calls
+        this.
 
-        A post that is recognised only by its content is returned with a `Guess`, which the caller weighs against the
-        page's other open posts. A PlatformRefusal says nothing about the attempt: look it up again.
+        A post that only its content shows to be the attempt's is returned with a `Guess`, which the caller weighs
+        against the page's other open posts. A PlatformRefusal says nothing about the attempt: look it up again.
         """
 
     def search(self, attempt: OpenAttempt) -> Outcome:
-        """Searches the platform for the post of an attempt whose checkpoint is lost. Only reads.
+        """Finds the post of an attempt in the platform's list of posts, without ids from the checkpoint. Only reads.
 
-        Compares text and number of files, because the types of the files may be unknown. If the attempt was sent, it
-        was sent between `began_at` and the checkpoint's `restored_at`. On a platform that cannot list posts, the
-        outcome is StillUnknown, and the post is never sent again.
+        Compares text and number of files, because the types of the files may be unknown. After a restored backup, the
+        post was sent between `began_at` and the checkpoint's `restored_at`, if at all. On a platform that cannot list
+        posts, the outcome is StillUnknown, and the post is never sent again.
         """
         return StillUnknown()
 
     def outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Returns what `look_up` finds. After a restored backup, NotPublished is returned only if `search` finds
-        nothing either."""
+        """Returns the result of `look_up`. If `look_up` finds nothing and a backup was restored, the checkpoint may
+        lack ids: then returns the result of `search`."""
         found = self.look_up(attempt)
         if attempt.checkpoint.restored_at is None or not isinstance(found, NotPublished):
             return found
@@ -358,11 +360,11 @@ class Connector(ABC):
 
     @abstractmethod
     def comment(self, account: Account, remote_id: str, text: str) -> str:
-        """Makes the first comment on our post and returns its id. Raises OutcomeUnknown without a usable answer."""
+        """Makes the first comment on our post and returns its id. Raises OutcomeUnknown if no usable answer comes."""
 
     @abstractmethod
     def reply(self, account: Account, comment_id: str, text: str) -> str:
-        """Replies to a comment and returns the reply's id. Raises OutcomeUnknown without a usable answer."""
+        """Replies to a comment and returns the reply's id. Raises OutcomeUnknown if no usable answer comes."""
 
     @abstractmethod
     def find_comment(self, comment: OpenComment) -> str | None:
@@ -385,7 +387,7 @@ class Connector(ABC):
         raise NotImplementedError
 
     def named(self, account: Account, remote_id: str) -> Published | None:
-        """Returns the post with its final id (`Published.is_named_later`); None if there is none yet. Only reads."""
+        """Returns a post with `is_named_later` under its final id; None if there is no such id yet. Only reads."""
         raise NotImplementedError
 
     @abstractmethod

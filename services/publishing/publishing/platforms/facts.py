@@ -1,4 +1,5 @@
-"""Compares what a platform says about our app and a page with what we rely on (`posthaste platform check`)."""
+"""The checks of `posthaste platform check`: each compares a fact that we rely on with what the platform says about our
+app or a page."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -3,8 +3,9 @@ answers, which may contain anything.
 
 What an answer means is decided in each platform's folder. No call is repeated here and no redirect is followed.
 
-Right before a visible call is sent, the function given to `permission` is asked whether the call may still be sent.
-Connectors do not get this function as a parameter: one that forgot to pass it on would send after the claim was lost.
+A call is visible if it makes something visible on the platform. Right before such a call is sent, the function given to
+`permission` is asked whether the call may still be sent. Connectors do not get this function as a parameter: a
+connector that forgot to pass it on would send after the claim was lost.
 """
 
 import builtins
@@ -151,8 +152,8 @@ def permission(ask: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def permission_until(deadline: float) -> Iterator[None]:
-    """Stops every visible call in this block after `deadline`, a `chassis.db.leases.local_deadline`. For a claim that
-    has its own lease instead of the worker's.
+    """Stops every visible call in this block after `deadline`, a `chassis.db.leases.local_deadline`. For calls whose
+    claim has its own lease instead of the worker's.
 
     A stopped call raises OutcomeUnknown, because an earlier call in the block may have been sent.
     """
@@ -225,7 +226,7 @@ def unrecognised(response: Response, visible: bool, wait_seconds: float | None =
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds that the header Retry-After names; None without the header."""
+    """Returns the seconds that the header Retry-After names; None if it is missing or not a number."""
     after = headers.get("Retry-After", "")
     return float(after) if after.isascii() and after.isdigit() else None
 

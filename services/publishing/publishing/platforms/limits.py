@@ -1,9 +1,9 @@
-"""Checks a post against its platform's limits. Pure.
+"""Checks a post against its platform's limits: the lengths as the platform counts them, the number and mix of media,
+the settings and the files. Pure.
 
-These are the lengths as the platform counts them, the number and mix of media, the settings and the files. The figures
-are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`). A file that the media service
-can convert is judged as it will be after the conversion (`contracts.renditions`). So only a file that would need
-cropping or cutting is refused.
+The figures are data in `contracts.platforms`; rules of one platform are in its folder (`plugin.py`). When a client's
+request is checked, a file that the media service can convert is judged as it will be after the conversion
+(`contracts.renditions`): only a file that would need cropping or cutting is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -99,10 +99,11 @@ def setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiE
 
 
 def open_setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns an error for each unknown setting, also on platforms to which unknown settings are passed on.
+    """Returns an error for each unknown setting that `setting_errors` accepts, as it does on the platforms in
+    `OPEN_SETTINGS`.
 
-    Errors that `setting_errors` returns are left out. Used for settings in `overrides`: these are an addition to the
-    spec, so no client relies on passing unknown settings there.
+    Used for the settings in a request's `overrides`. The spec has no `overrides`, so no client relies on passing
+    unknown settings there.
     """
     field, kind = PLATFORMS[platform_code].settings_field, POST_SETTINGS[platform_code]
     permitted = {str(error) for error in setting_errors(platform_code, settings)}
@@ -169,9 +170,10 @@ def check_files(
     *,
     before_renditions: bool = False,
 ) -> list[ApiError]:
-    """Returns every problem of single files (name, file), each as a VALIDATION_ERROR with the name as field.
+    """Checks each file alone. Returns a VALIDATION_ERROR for each problem, with the file's name as its field.
 
-    `file_count` counts all files of the post, unknown ones included. Unknown properties of a file are not checked.
+    `files`: pairs of a name, such as `media_ids[0]`, and a file. A property of a file that is None, because it is not
+    known, is not checked. `file_count`: how many files the post has, which may be more than `files`.
     `before_renditions`: judges a file as it will be after the media service has converted it. Types of media that a
     platform never takes are found by `check_content`.
     """

@@ -1,7 +1,8 @@
 """Limits how far the lists of a platform are read.
 
 Every list is limited by its number of pages, and replies to comments by time as well. A look-up must have read the
-whole list, so it fails if the list goes on after the last page that we read. A list of comments shows what was read.
+whole list, so it fails if the list goes on after the last page that we read. A list of comments shows the part that was
+read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,8 +30,7 @@ class OutOfTime(ListTooLong):
 
 
 def listing_ends() -> float:
-    """Returns the time, by `time.monotonic`, at which a reading of comments that begins now stops asking for
-    replies."""
+    """Returns the time, by `time.monotonic`, until which a page of comments requested now may ask for replies."""
     return monotonic() + LISTING_SECONDS
 
 

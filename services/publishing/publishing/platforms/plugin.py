@@ -1,7 +1,8 @@
-"""The interface of a platform's folder, whose `plugin.py` defines `PLUGIN`, and functions that read a post's settings.
+"""The interface of a platform's folder: its `plugin.py` assigns a `PlatformPlugin` to `PLUGIN`. Also has functions that
+read a post's settings.
 
-`registry` finds the folder by the platform's row in `contracts.platforms`. No other code depends on a particular
-platform.
+`registry` finds the folder by the platform's row in `contracts.platforms`. Code outside of the folders does not depend
+on a particular platform.
 """
 
 from collections.abc import Callable, Iterator, Mapping

@@ -15,9 +15,11 @@ from publishing.platforms.plugin import UNITS, PlatformPlugin
 
 
 def _plugin_of(row: Platform) -> PlatformPlugin:
-    """Imports the `PLUGIN` of a platform's folder and completes it.
+    """Returns the `PLUGIN` of a platform's folder. If it has no function `length`, adds the one in `UNITS` that counts
+    in the row's `length_unit`.
 
-    If a part is missing, raises ImportError, AttributeError or TypeError, which name the part.
+    Raises ImportError without a `plugin.py`, AttributeError without a `PLUGIN` in it, and TypeError if `PLUGIN` lacks a
+    required field or no function counts in the row's unit.
     """
     module = f"{__package__}.{row.folder}.plugin"
     plugin: PlatformPlugin = import_module(module).PLUGIN
@@ -30,39 +32,37 @@ def _plugin_of(row: Platform) -> PlatformPlugin:
 
 #: Platform code → the parts of the platform.
 PLUGINS: Mapping[str, PlatformPlugin] = {code: _plugin_of(row) for code, row in PLATFORMS.items()}
-#: Codes of the platforms with comment webhooks, by their name in the path of /hooks.
+#: Name of a platform with comment webhooks, as in the path of /hooks → its code.
 PUSHED: Mapping[str, str] = {PLATFORMS[code].name: code for code, plugin in PLUGINS.items() if plugin.hooks}
 
 
 def settings_from_env() -> dict[str, Any]:
-    """Reads each platform's settings from the environment, by the platform's code. Raises ConfigError if one is
-    malformed."""
+    """Reads each platform's settings from the environment. Returns platform code → settings. Raises ConfigError if one
+    is malformed."""
     return {code: plugin.settings.from_env() for code, plugin in PLUGINS.items()}
 
 
 def default_settings(**given: Any) -> dict[str, Any]:
-    """Returns each platform's default settings by the platform's code.
-
-    For a platform in `given`, returns the settings that are given there.
-    """
+    """Returns platform code → settings: those in `given`, otherwise the platform's defaults."""
     return {code: given.get(code) or plugin.settings() for code, plugin in PLUGINS.items()}
 
 
 def connectors(settings: Mapping[str, Any]) -> dict[str, Connector]:
-    """Makes the connector of each platform, by code. Call it once in a process: each connector has its own
+    """Makes the connectors. Returns platform code → connector. Call it once in a process: each connector has its own
     connections."""
     return {code: plugin.connector(settings[code]) for code, plugin in PLUGINS.items()}
 
 
 def logins(settings: Mapping[str, Any]) -> dict[str, Login]:
-    """Makes the login of each platform, by code. Platforms whose settings name no app are left out."""
+    """Makes the logins. Returns platform code → login, without the platforms whose settings name no app."""
     return {
         code: plugin.login(settings[code]) for code, plugin in PLUGINS.items() if settings[code].app.client_id
     }
 
 
 def may_comment(platform: str, granted: Collection[str] | None) -> bool | None:
-    """Whether a token with these scopes may write comments; None if the scopes or the platform are not known."""
+    """Whether a token with these scopes may write comments. None if the scopes are not known, or if `platform` is not
+    the code of a platform."""
     plugin = PLUGINS.get(platform)
     if granted is None or plugin is None:
         return None

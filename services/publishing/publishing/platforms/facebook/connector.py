@@ -37,8 +37,8 @@ _PROCESSING = timedelta(days=1)
 class FacebookConnector(FacebookReading):
     """Publishes on Facebook.
 
-    Checkpoint values: `content` and `photo_ids` (staged photos), `is_handed_over` (Facebook was given a video's
-    address, and has not answered with an id), `video_id` (accepted video), and those of `upload`.
+    Checkpoint values: `content` (hash of the content), `photo_ids` (staged photos), `is_handed_over` (a video's address
+    was sent to Facebook, and no id has come back), `video_id` (accepted video), and those of `upload.Upload`.
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -194,8 +194,8 @@ class FacebookConnector(FacebookReading):
         return outcome
 
     def _find(self, attempt: OpenAttempt, photo_ids: set[str] | None) -> Outcome:
-        """Finds the post that shows one of the staged photos `photo_ids`. If there is none, finds the oldest post with
-        the same content and no other photos.
+        """Finds the attempt's post by the staged photos in `photo_ids`. If no post shows one of them, finds the oldest
+        post with the same content; if `photo_ids` has ids, leaves out posts that show photos with other ids.
 
         If `photo_ids` is None, nothing is known about the files, not even their types.
         """
@@ -232,8 +232,8 @@ class FacebookConnector(FacebookReading):
 
 
 def _unless_in_processing(outcome: Outcome, is_video: bool, sent_by: datetime) -> Outcome:
-    """Returns the outcome. If a video was not found, but was sent so recently (at `sent_by`) that Facebook may still be
-    processing it, returns StillUnknown."""
+    """Returns `outcome`. Returns StillUnknown instead for a video that was not found and was sent (at `sent_by`) so
+    recently that Facebook may still be processing it."""
     may_be = is_video and datetime.now(UTC) - sent_by < _PROCESSING
     return StillUnknown() if isinstance(outcome, NotPublished) and may_be else outcome
 

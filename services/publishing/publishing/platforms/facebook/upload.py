@@ -1,7 +1,8 @@
 """Resumable upload of a video to a Facebook page (platforms.md 2).
 
 Only the last call, which finishes the upload session, publishes the video. Once that call may have been sent, no other
-session is begun. The call is repeated for the same session, or the outcome of the attempt stays unknown.
+session is begun. The next attempt repeats the call for the same session; if Facebook then refuses it, the outcome stays
+unknown.
 """
 
 import time
@@ -42,8 +43,8 @@ class NotServed(PlatformRefusal):
 class Upload:
     """One resumable upload of a video.
 
-    Checkpoint values: `content` (its fingerprint), `session` (ids of the upload session and the video), `next` (start
-    and end of the next piece, in bytes), `is_ending` (the last call may have been sent).
+    Checkpoint values: `content` (hash of the content), `session` (ids of the upload session and the video), `next`
+    (start and end of the next piece, in bytes), `is_ending` (the last call may have been sent).
     """
 
     def __init__(
@@ -59,10 +60,10 @@ class Upload:
         self._checkpoint, self._pause_seconds = checkpoint, pause_seconds
 
     def run(self, content: Content) -> str:
-        """Uploads and publishes the video. Returns its id, stored in the checkpoint.
+        """Uploads and publishes the video. Returns its id, which is stored in the checkpoint too.
 
-        Raises PlatformRefusal if Facebook refuses (`NotServed` if nothing was begun), and OutcomeUnknown if the last
-        call got no usable answer.
+        Raises PlatformRefusal if Facebook refuses (`NotServed` if it does not accept an upload in pieces), and
+        OutcomeUnknown if the last call got no usable answer.
         """
         mark, checkpoint = fingerprint(content), self._checkpoint
         is_resumed = checkpoint.get("session") is not None and checkpoint.get("content") == mark

@@ -1,7 +1,7 @@
 """Instagram professional accounts over the Graph API: publishing and look-ups (platforms.md 3).
 
-Everything is staged in a container first. Instagram publishes a container at most once. The container's id is stored
-before that call, and a later attempt uses the same container.
+Every post is first staged in a container, which Instagram publishes at most once. The container's id is stored before
+the call that publishes it, and a later attempt uses the same container.
 """
 
 import re
@@ -40,9 +40,9 @@ _REEL_SETTINGS = ("cover_url", "thumb_offset", "share_to_feed")
 class InstagramConnector(InstagramReading):
     """Publishes on Instagram.
 
-    A post is a container on Instagram until it is published. The checkpoint holds `content` and one of two other
-    values. `children` are the files of a carousel that has no container yet, and so is certainly not published.
-    `container_id` is the container of a post that may be published.
+    Checkpoint values: `content` (hash of the content), and one of two others. `children`: ids of a carousel's files,
+    while there is no container for the carousel, so that it is certainly not published. `container_id`: the container
+    of a post that may be published.
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -63,7 +63,7 @@ class InstagramConnector(InstagramReading):
     def look_up(self, attempt: OpenAttempt) -> Outcome:
         container_id = attempt.checkpoint.get("container_id")
         if not container_id:
-            # The id is stored before the container is published: it never was.
+            # The id is stored before the container is published: without an id, nothing was published.
             return NotPublished(settled=True)
         status, _ = self._status(attempt.account, container_id)
         if status == "MISSING":
@@ -74,7 +74,8 @@ class InstagramConnector(InstagramReading):
         candidates, same = self._candidates(attempt, (_media_type(attempt.content),))
         if same:
             return _guessed(same)
-        # The container is certainly published: the only new post of its kind is it, even with another caption.
+        # The container is certainly published. If there is one new post of its kind, that is it, even with another
+        # caption.
         return _guessed(candidates, by_text=False) if len(candidates) == 1 else StillUnknown()
 
     def search(self, attempt: OpenAttempt) -> Outcome:

@@ -79,8 +79,8 @@ class InstagramReading(Connector):
         return comment_page(query, threads)
 
     def _replies(self, account: Account, row: Answer, until: float) -> Iterable[Answer]:
-        """Returns a comment's replies, including those that the list of comments left out. Stops reading at `until`, a
-        time by `time.monotonic`."""
+        """Returns a comment's replies, including those that the list of comments left out. Reading them raises
+        OutOfTime after `until`, a time by `time.monotonic`."""
         replies = row.get("replies") or {}
         if row.get("id") and (replies.get("paging") or {}).get("next"):
             return self._graph.rows(account, str(row["id"]), "replies", until=until, fields=_REPLY)
@@ -93,8 +93,8 @@ class InstagramReading(Connector):
     def subscribe(self, account: Account) -> None:
         """Subscribes to webhooks about the account's comments in both ways that Instagram has. One success is enough.
 
-        With Facebook's login the token belongs to a Facebook page, and the call subscribes that page. With Instagram's
-        login it subscribes the account (platforms/instagram.md).
+        With Facebook's login the token belongs to a Facebook page, and the subscription is the page's. With Instagram's
+        login it is the account's (platforms/instagram.md).
         """
         refusals = []
         for node, fields in (("me", "feed"), (account.remote_account_id, "comments")):

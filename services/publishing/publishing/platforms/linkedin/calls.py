@@ -39,8 +39,8 @@ class Calls:
         self._http = HttpClient(settings)
 
     def read(self, account: Account, path: str, *, method: str = "GET", **params: Any) -> Answer:
-        """Sends a GET, which may be repeated. `path` begins below /rest, or is `v2/…`. `method` is Rest.li's name of
-        the call."""
+        """Sends a GET, which may be repeated. `path`: relative to /rest, or beginning with `v2/`. `method`: Rest.li's
+        name for the kind of call."""
         query = {name: value for name, value in params.items() if value is not None}
         more = {} if method == "GET" else {"X-RestLi-Method": method}
         body = self._call("GET", account, path, query, headers=more).body
@@ -68,9 +68,10 @@ class Calls:
         return value if isinstance(value, dict) else {}
 
     def create(self, account: Account, path: str, data: Answer) -> tuple[str, Answer]:
-        """Creates something visible with one POST, which is sent only once.
+        """Creates something visible with one POST. Repeats it only if LinkedIn calls the token revoked, as it does for
+        some seconds with a new token.
 
-        Returns the header `x-restli-id` and the body, which is empty for a post.
+        Returns the new id (header `x-restli-id`) and the body, which is empty for a post.
         """
         response = self._call("POST", account, path, {}, data, visible=True)
         made_id = response.headers.get("x-restli-id") or response.headers.get("x-linkedin-id")

@@ -34,9 +34,9 @@ from publishing.platforms.uploads.staged_files import uploads_in
 class LinkedInConnector(LinkedInReading):
     """Publishes on LinkedIn.
 
-    Checkpoint values: `content` (fingerprint of what is published), `media` (the uploads so far, see `Uploads`),
-    `sent_at` (of the first call, seconds since 1970) and `duplicate_of` (the id of the post that LinkedIn named when it
-    refused a later call as a duplicate).
+    Checkpoint values: `content` (hash of the content), `media` (the uploads so far, see `Uploads`), `sent_at` (when the
+    post was first sent, seconds since 1970) and `duplicate_of` (the id of the post that LinkedIn named when it refused
+    a later call as a duplicate).
     """
 
     def __init__(self, settings: LinkedInSettings) -> None:
@@ -78,8 +78,8 @@ class LinkedInConnector(LinkedInReading):
         """Finds the attempt's post among those that the account made since `since`.
 
         A post with media is found by the ids of its images or its video (`urns`). If these are not known (None), or the
-        post has no media, finds the oldest post with the same text and number of media. StillUnknown if LinkedIn does
-        not show a member's posts.
+        post has no media, finds the oldest post with the same text and number of media. Returns StillUnknown if
+        LinkedIn does not let us read the account's posts, as for every member.
         """
         content = attempt.content
         try:

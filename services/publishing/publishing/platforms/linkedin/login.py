@@ -23,8 +23,8 @@ COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
 
 
 def login(settings: LinkedInSettings) -> Login:
-    """Returns LinkedIn's login for members or, if only the app for company pages is configured, that app's login. Its
-    method `of_app` returns the login of the other app.
+    """Returns LinkedIn's login for members or, if only the app for company pages is configured, that app's login. If
+    both are configured, `of_app` of the returned login finds the other one.
 
     The members' login is the default, so that an operator who adds the app for company pages changes nothing for
     clients that name no kind of account.
@@ -72,7 +72,7 @@ class LinkedInLogin(CodeLogin):
         return [Found(urn, shown, tokens, f"linkedin:{member_id}") for urn, shown in found]
 
     def missing(self, granted: Collection[str]) -> tuple[str, ...]:
-        """Returns the scopes that the page lacks.
+        """Returns the scopes that the page needs and that are not in `granted`.
 
         LinkedIn gives the newer scopes only to new apps (a guess, docs/platforms/linkedin.md). So a page that was
         linked before 1.4.0, recognised by the scope `openid`, needs only the scopes that were asked for then.

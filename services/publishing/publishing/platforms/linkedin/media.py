@@ -33,8 +33,8 @@ _REFUSED_LOOKS = 5
 class Uploads(StagedFiles):
     """The uploads of a post's files to LinkedIn.
 
-    Checkpoint values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length in bytes]]
-    and `etags` of the parts that were sent. A video has a `token` as well.
+    Values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length in bytes]] and `etags`
+    of the parts that were sent. A video has a `token` as well.
     """
 
     def __init__(self, calls: Calls, settings: LinkedInSettings) -> None:
@@ -115,10 +115,10 @@ class Uploads(StagedFiles):
         save_upload(checkpoint, number, state="ready")
 
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
-        """Returns the processed file; None while LinkedIn is processing it or cannot be asked; {} if LinkedIn does not
-        let us read it.
+        """Returns the processed file; None while LinkedIn is processing it or cannot be asked.
 
-        In the last case, appends LinkedIn's refusal to the list `refused`.
+        If LinkedIn does not let us read the file, appends its refusal to `refused` and returns {}. The first refusals
+        of a company page's file, fewer than `_REFUSED_LOOKS`, may mean that the file is not ready: then returns None.
         """
         try:
             file = self._calls.read(account, path)

@@ -159,7 +159,7 @@ class LinkedInReading(Connector):
         try:
             page = self._calls.read(account, f"organizations/{number}")
         except PlatformRefusal as refusal:
-            # Those who may post need not be administrators, who alone may read it all.
+            # Only administrators may read all of it; other people may post too.
             name = self._names(account, {account.remote_account_id}).get(account.remote_account_id)
             if refusal.kind is not Refusal.PERMISSION or name is None:
                 raise
@@ -216,7 +216,8 @@ class LinkedInReading(Connector):
         return str(made.get("commentUrn") or f"urn:li:comment:({place['object']},{made_id})")
 
     def _thread_of(self, account: Account, comment_id: str) -> str:
-        """Returns the id of the top-level comment of a thread: LinkedIn takes replies to that comment only."""
+        """Returns `comment_id` if the comment is top-level, else the id of the top-level comment above it: LinkedIn
+        takes replies to top-level comments only."""
         match = _COMMENT.fullmatch(comment_id)
         if match is None:
             raise PlatformRefusal(Refusal.REJECTED, "INVALID_URN", "This is not a comment on LinkedIn.")

@@ -1,4 +1,5 @@
-"""Facts for `platform check`: which version of the Graph API serves our calls, and whether it takes uploads."""
+"""Checks of `posthaste platform check`: which version of the Graph API serves our calls, and whether Facebook takes
+videos in pieces."""
 
 from collections.abc import Iterator
 

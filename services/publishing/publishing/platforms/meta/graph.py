@@ -99,9 +99,7 @@ class Graph:
         return answer
 
     def finish(self, account: Account, node: str, edge: str, **params: Any) -> None:
-        """Publishes an object that was prepared before with one POST, which is sent only once. Raises OutcomeUnknown if
-        no usable answer comes.
-        """
+        """Sends the POST that publishes a prepared object, once. Raises OutcomeUnknown if no usable answer comes."""
         if self._call("POST", account, node, edge, data=params, visible=True).get("success") is not True:
             raise OutcomeUnknown("the platform does not say that it worked")
 

@@ -14,7 +14,7 @@ class MetaSettings:
 
     facebook_url: str = _GRAPH
     instagram_url: str = _GRAPH
-    #: Where videos are uploaded; empty: Facebook's host for them, or `facebook_url` if that is another.
+    #: Where videos are uploaded; empty: Meta's host for videos, or `facebook_url` if that is not Meta's.
     facebook_upload_url: str = ""
     #: The login page.
     authorize_url: str = "https://www.facebook.com"

@@ -87,7 +87,7 @@ class Login(ABC):
         return False
 
     def missing(self, granted: Collection[str]) -> tuple[str, ...]:
-        """Returns those scopes that our features need and that are not in `granted`."""
+        """Returns the scopes that our features need and that are not in `granted`."""
         return tuple(scope for scope in self.scopes if scope not in granted)
 
     def granted(self, tokens: Tokens) -> tuple[str, ...] | None:

@@ -32,9 +32,10 @@ _UPLOADING = "PROCESSING_UPLOAD"
 class TikTokConnector(TikTokReading):
     """Publishes on TikTok.
 
-    Checkpoint values: `content`, `privacy` and `publish_id`. For a video also `upload_url`, `begun_at`, `size_bytes`,
-    `chunk_bytes`, `chunk` (how many chunks have arrived), `last_at` (when the last chunk was first sent) and `has_all`
-    (all chunks have arrived). For photos also `asked` (the only call may have been sent).
+    Checkpoint values: `content` (hash of the content), `privacy` and `publish_id`. For a video also `upload_url`,
+    `begun_at`, `size_bytes`, `chunk_bytes`, `chunk` (how many chunks have arrived), `last_at` (when the last chunk was
+    first sent) and `has_all` (all chunks have arrived). For photos also `asked` (the call that makes the post may have
+    been sent).
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:

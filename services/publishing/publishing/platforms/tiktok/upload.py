@@ -40,7 +40,7 @@ class Chunks:
 
 def cut(size_bytes: int, chunk_bytes: int) -> Chunks:
     """Divides a file into chunks of `chunk_bytes`, of which the last also has the remainder. A file of less than two
-    chunks is a single one."""
+    such chunks becomes a single chunk."""
     if size_bytes < 2 * chunk_bytes:
         return Chunks(size_bytes, size_bytes, 1)
     return Chunks(size_bytes, chunk_bytes, size_bytes // chunk_bytes)

@@ -54,7 +54,7 @@ class StagedFiles(ABC):
     def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:
         """Whether the platform may have refused a resumed upload because the upload has expired.
 
-        Then a new upload is tried, which shows whether the file is the reason.
+        If so, the file is uploaded anew. If that is refused too, the file is the reason.
         """
 
 

@@ -44,11 +44,12 @@ class Calls:
         self._http = HttpClient(settings)
 
     def read(self, account: Account, path: str, post_fields: str | None = None, **params: Any) -> Answer:
-        """Sends a GET, which may be repeated. A dot in a parameter's name is written `__`.
+        """Sends a GET, which may be repeated. The argument `user__fields` becomes the parameter `user.fields`.
 
-        `post_fields`: the fields of posts to ask for, by their old names. X knows either old or new names; which ones
-        is learnt from its answers and remembered. Raises PlatformRefusal TRANSIENT if the posts come without these
-        fields, because a look-up must not compare such posts.
+        `post_fields`: the fields of posts to ask for, by the names of the parameter `tweet.fields`. Some versions of X
+        know `post.fields` instead, with other names: if X refuses or ignores one parameter, tries the other, and
+        remembers which one works. Raises PlatformRefusal TRANSIENT if the posts come without the fields, because a
+        look-up must not compare such posts.
         """
         query = {name.replace("__", "."): value for name, value in params.items() if value is not None}
         if not post_fields:
@@ -75,7 +76,7 @@ class Calls:
     def shows_references(self) -> bool:
         """Whether X's answers surely contain a post's references. If so, a post without references is not a reply.
 
-        With X's newer field names this is not certain.
+        With the parameter `post.fields` this is not certain.
         """
         return self._fields_parameter == _FIELD_NAMES[0]
 
@@ -133,10 +134,10 @@ class Calls:
 
 
 def _with_fields(query: Answer, parameter: str, post_fields: str) -> Answer:
-    """Returns the query with the parameter named `parameter`, which asks X for these fields of posts.
+    """Returns the query with `parameter`, which asks X for these fields of posts.
 
-    `post_fields` has the names of the old parameter `tweet.fields`, separated by commas. They are translated for a
-    parameter with other names.
+    `post_fields` has the names of the parameter `tweet.fields`, separated by commas. For `post.fields` they are
+    translated.
     """
     fields, expansions = post_fields.split(","), str(query.get("expansions") or "").split(",")
     if parameter != _FIELD_NAMES[0]:

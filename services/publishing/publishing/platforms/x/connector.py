@@ -32,7 +32,8 @@ from publishing.platforms.x.text import is_same
 class XConnector(XReading):
     """Publishes on X.
 
-    Checkpoint values: `content`, `media` (see `Uploads`) and `sent_at` (of the first call, seconds since 1970).
+    Checkpoint values: `content` (hash of the content), `media` (see `Uploads`) and `sent_at` (when the post was first
+    sent, seconds since 1970).
     """
 
     def __init__(self, settings: XSettings) -> None:
@@ -71,8 +72,8 @@ class XConnector(XReading):
     def _find(self, attempt: OpenAttempt, since: datetime, media_ids: set[str] | None) -> Outcome:
         """Finds the attempt's post among those that the account made since `since`.
 
-        A post with media is found by their ids. If these are not known (None), or the post has no media, finds the
-        oldest post with the same text and number of media.
+        A post with media is found by the ids of its files (`media_ids`). If these are not known (None), or the post has
+        no media, finds the oldest post with the same text and number of media.
         """
         account, content = attempt.account, attempt.content
         ours = [

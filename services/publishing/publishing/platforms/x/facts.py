@@ -1,4 +1,5 @@
-"""The checks of X: whether it takes our name of the parameter for a post's fields, and allows recent search."""
+"""The checks of `posthaste platform check` for X: whether X accepts the parameter in X_FIELDS_PARAMETER, and allows
+recent search."""
 
 from collections.abc import Iterator
 

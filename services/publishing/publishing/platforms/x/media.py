@@ -28,8 +28,7 @@ _PHOTO, _GIF, _VIDEO = "tweet_image", "tweet_gif", "tweet_video"
 class Uploads(StagedFiles):
     """The uploads of a post's files to X.
 
-    Checkpoint values of an `Upload`: `id`, `state` (sending, processing, ready) and `segments` (how many have been
-    sent).
+    Values of an `Upload`: `id`, `state` (sending, processing, ready) and `segments` (how many have been sent).
     """
 
     def __init__(self, calls: Calls, settings: XSettings) -> None:

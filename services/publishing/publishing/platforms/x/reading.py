@@ -123,7 +123,7 @@ class XReading(Connector):
 
 
 def _message_limit(subscription: str | None) -> int | None:
-    """Returns how long a post may be with this subscription of an account; None if X does not say which it has."""
+    """Returns the longest post of an account with this `subscription_type`; None if X does not tell the type."""
     if subscription is None:
         return None
     return PREMIUM_LIMIT if subscription in _PREMIUM else PLATFORMS["TW"].message_limit

@@ -30,8 +30,8 @@ _NOT_THERE = PlatformRefusal(
 class YouTubeConnector(YouTubeReading):
     """Publishes videos on YouTube.
 
-    Checkpoint values: `content`, `session` and `size_bytes` during an upload, `video_id` once YouTube has accepted
-    the video.
+    Checkpoint values: `content` (hash of the content), `session` and `size_bytes` from the beginning of an upload,
+    `video_id` once YouTube has accepted the video.
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -71,7 +71,7 @@ class YouTubeConnector(YouTubeReading):
         return NotPublished(settled=True, refusal=problem) if problem else _published(video)
 
     def search(self, attempt: OpenAttempt) -> Outcome:
-        """Finds the oldest video of the channel that can be the one of this attempt, by its title and description."""
+        """Finds the channel's oldest video that has this attempt's title and description."""
         account, content = attempt.account, attempt.content
         channel = self.channels(account, "contentDetails")
         if not channel:

@@ -24,8 +24,8 @@ class YouTubeLogin(CodeLogin):
         self._connector = YouTubeConnector(settings)
 
     def revoke(self, tokens: Tokens) -> bool:
-        """Revokes the permission by its token alone, because Google's description of the call has no field for the
-        app."""
+        """Revokes the permission with the token alone: Google's description of the call has no fields for our app's id
+        and secret."""
         forms.post(self._http, self._revoke_url, {"token": self.revoked_token(tokens)})
         return True
 

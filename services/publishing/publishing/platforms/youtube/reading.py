@@ -58,7 +58,7 @@ class YouTubeReading(Connector):
             textFormat=_PLAIN,
             maxResults=_ROWS_PER_PAGE,
         )
-        # Videos come newest first: an older one ends the search.
+        # Threads come newest first: one that is too old ends the search.
         start = window_start(comment.began_at)
         return own_comment(comment, takewhile(lambda one: one.created_at >= start, map(_first, threads)))
 
@@ -67,7 +67,8 @@ class YouTubeReading(Connector):
         return own_comment(reply, map(_comment, rows))
 
     def _top_level(self, account: Account, comment_id: str) -> str:
-        """Returns the id of the top-level comment of a thread: YouTube takes replies to that comment only."""
+        """Returns `comment_id` if the comment is top-level, else the id of the top-level comment above it: YouTube
+        takes replies to top-level comments only."""
         found = items_of(
             self._api.read(account, "comments", part="snippet", id=comment_id, textFormat=_PLAIN)
         )

@@ -71,8 +71,8 @@ class Upload:
     def _sent_from(self, offset: int) -> UploadState | None:
         """Sends piece after piece while YouTube accepts each piece completely.
 
-        Returns the state of the session; None after a transient failure at YouTube. Raises PlatformRefusal for any
-        other refusal, and if the file cannot be read.
+        Returns the state of the session; None if it is not known, after a temporary failure or a missing answer. Raises
+        PlatformRefusal for any other refusal, and if the file cannot be read.
         """
         try:
             with self._source.open() as chunks:
