@@ -48,7 +48,8 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/differences")
     def set_differences() -> Response:
-        """Takes {name: value} for names in `DOUBTFUL`, and makes the platforms use these values for all accounts.
+        """Takes {name: value} with names in `DOUBTFUL`: facts that may change, or that differ between real apps and
+        accounts. Makes the platforms use these values for all accounts.
 
         Each call replaces the values of the call before it; names that are left out have their usual values.
         """
@@ -60,8 +61,8 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/reset")
     def reset() -> Response:
-        """Deletes faults, differences, posts, comments, works of the AI providers and payments. Accounts, access
-        tokens, Stripe's customers and the clock stay.
+        """Deletes faults, differences, posts, comments, payments, and the records of what the AI providers made.
+        Accounts, access tokens, Stripe's customers and the clock stay.
         """
         sim.reset()
         return jsonify(status="ok")
@@ -170,7 +171,9 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
 
     @control.post("/metrics")
     def set_metrics() -> Response:
-        """Takes {platform, post_id} and new counts of this post (likes, comments, shares). New comments add to them."""
+        """Takes {platform, post_id} and new counts of this post (likes, comments, shares). A later comment adds one to
+        its comments.
+        """
         body = _body()
         post = _post(sim, body)
         post.likes = _number(body, "likes", int, post.likes)

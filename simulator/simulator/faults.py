@@ -1,4 +1,6 @@
-"""Faults that tests plan: decides which call to which platform fails next. Each platform's module words its errors."""
+"""Faults that tests plan: decides which call to which platform fails next. The error answers are built in each
+platform's module.
+"""
 
 import itertools
 import threading
@@ -153,9 +155,9 @@ class Faults:
     def play(self, mode: Planned | None, refuse: Callable[[str], Exception], act: Callable[[], T]) -> T:
         """Waits for the delay of `mode`, then runs `act` and returns its answer, unless the call fails.
 
-        `act` does not run for a mode in `REFUSALS`, which raises the error that `refuse(mode)` returns, and for `hang`,
-        which raises ConnectionDropped after a long silence. `drop_after_accept` runs `act`, then raises
-        ConnectionDropped instead of its answer.
+        For a mode in `REFUSALS` raises the error that `refuse(mode)` returns, and for `hang` raises ConnectionDropped
+        after a long silence, both without running `act`. For `drop_after_accept` runs `act`, then raises
+        ConnectionDropped.
         """
         if mode is None:
             return act()

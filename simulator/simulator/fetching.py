@@ -45,8 +45,8 @@ class Fetcher:
         self._later = ThreadPoolExecutor(max_workers=8, thread_name_prefix="fetch")
 
     def get(self, url: str, limit_bytes: int, follow_redirects: bool) -> Fetched:
-        """Fetches a URL. Raises FetchTooBig for more than `limit_bytes`, and FetchFailed for any other problem, web
-        pages included.
+        """Fetches a URL. Raises FetchTooBig for more than `limit_bytes`, and FetchFailed for any other problem, also
+        for a web page.
         """
         until = time.monotonic() + self._settings.fetch_seconds
         try:

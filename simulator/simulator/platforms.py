@@ -1,6 +1,6 @@
 """The table of simulated platforms, one row each. The routes of a platform are in a module of its own.
 
-A row also names the environment variables with which the local stack (deploy/local) makes the service publishing use
+A row also names the environment variables with which the local stack (deploy/local) connects the publishing service to
 the simulator.
 """
 
@@ -17,7 +17,7 @@ def _digits(count: int) -> str:
 class App:
     """Our app at a platform: the environment variables for its id and secret, and their defaults."""
 
-    #: Variables `<variable>_ID` and `<variable>_SECRET`, of publishing and of the simulator.
+    #: Variables `<variable>_ID` and `<variable>_SECRET`, of the publishing service and of the simulator.
     variable: str
     id: str
     secret: str
@@ -42,9 +42,9 @@ class Platform:
     #: LinkedIn's second app, for company pages: an app with the product Community Management can have no other
     #: product.
     pages_app: App | None = None
-    #: Environment variables of publishing for the platform's addresses → the host of each.
+    #: Environment variables of the publishing service for the platform's addresses → the host of each.
     addresses: Mapping[str, str] = field(default_factory=dict)
-    #: Further environment variables in the local stack: publishing's, and the simulator's.
+    #: Further environment variables in the local stack: `told` of the publishing service, `tells` of the simulator.
     told: Mapping[str, str] = field(default_factory=dict)
     tells: Mapping[str, str] = field(default_factory=dict)
 

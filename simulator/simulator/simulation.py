@@ -66,8 +66,8 @@ class Simulation:
         return self.differences.get(fact, usual)
 
     def reset(self) -> None:
-        """Deletes faults, differences, posts, comments, works of the AI providers and payments. Accounts, access
-        tokens, Stripe's customers and the clock stay.
+        """Deletes faults, differences, posts, comments, payments, and the records of what the AI providers made.
+        Accounts, access tokens, Stripe's customers and the clock stay.
         """
         self.faults.clear()
         self.differences.clear()

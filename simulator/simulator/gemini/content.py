@@ -44,8 +44,9 @@ class Asked:
     config: dict[str, Any]
 
     def size(self) -> tuple[int, int]:
-        """Returns the width and height of the requested picture in pixels. Without a requested ratio it is the nearest
-        to that of the first given picture, or a square. Raises GeminiError for a size that Gemini does not have.
+        """Returns the width and height of the requested picture in pixels. If the request names no ratio, the ratio is
+        the one nearest to the first picture in the request, or a square if there is none. Raises GeminiError for a size
+        that Gemini does not have.
         """
         wanted = only_known(self.config.get("imageConfig", {}), _IMAGE, "generation_config.image_config")
         ratio, scale = wanted.get("aspectRatio"), _SCALES.get(wanted.get("imageSize", "1K"))

@@ -76,8 +76,8 @@ def unknown_model(model: str, method: str) -> GeminiError:
 
 
 def refusal(mode: str) -> GeminiError:
-    """Returns the error with which Gemini answers a call for which a test has planned a fault of this mode (one of
-    `faults.REFUSALS`). Not for a `reject` of a picture or a film: Gemini then answers with a result without content.
+    """Returns Gemini's error for a planned fault of this mode (one of `faults.REFUSALS`). Not for a `reject` of a
+    picture or of a poll for a film: Gemini then answers with a result without content.
     """
     if mode == "expired":
         return wrong_key("API key expired. Please renew the API key.")

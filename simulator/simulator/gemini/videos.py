@@ -46,7 +46,7 @@ class Operation:
     #: When a poll first reports the film as done (`Clock.ticks`).
     done_at: float
     film: "Future[bytes]"
-    #: Set by a `reject` fault of a poll: the operation then fails.
+    #: Set by a `reject` fault of a poll: the film is then withheld.
     rejected: bool = False
 
 

@@ -69,7 +69,7 @@ def duplicate(urn: str) -> LinkedInError:
 
 
 def inactive(version: str) -> LinkedInError:
-    """Returns the error for an API version that LinkedIn no longer supports."""
+    """Returns the error for an API version that LinkedIn does not support."""
     return LinkedInError(426, "NONEXISTENT_VERSION", f"Requested version {version} is not active")
 
 
@@ -99,9 +99,7 @@ def unauthorized(code: str) -> LinkedInError:
 
 
 def refusal(mode: str, operation: str) -> LinkedInError:
-    """Returns the error with which LinkedIn answers a call for which a test has planned a fault of this mode (one of
-    `faults.REFUSALS`).
-    """
+    """Returns LinkedIn's error for a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return unauthorized("EXPIRED_ACCESS_TOKEN")
     if mode == "server_error":

@@ -106,8 +106,8 @@ class Gate:
             raise errors.denied(f"{request.endpoint} without {scope}")
 
     def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
-        """Returns the account for which a member makes the call: the company page that the call names, otherwise the
-        member.
+        """Returns the account for which a member makes the call: the company page that the call names, or that owns a
+        post or file in the call; otherwise the member.
         """
         asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
         if member.account_id in asked or request.path.startswith("/v2/"):

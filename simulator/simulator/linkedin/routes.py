@@ -258,8 +258,8 @@ def _add_pages(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
     @linkedin.get("/rest/organizationAcls")
     def administered() -> Response:
-        """Lists the company pages of the login that gave the token. For a token that the control API made, lists the
-        account itself.
+        """Lists the company pages of the person who logged in for the token. For a token that the control API made,
+        lists the account itself.
         """
         start, count = _page()
         token = request.headers.get("Authorization", "").partition(" ")[2]
@@ -285,8 +285,10 @@ def _add_roles(linkedin: Blueprint, sim: Simulation, gate: Gate) -> None:
 def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
     @control.post("/_sim/linkedin/members")
     def add_member() -> tuple[Response, int]:
-        """Takes {name, scopes?} and returns a new person with an access token, which has these scopes, by default all.
-        A person may post, but may read hardly anything.
+        """Takes {name, scopes?} and returns a new person with an access token, which has these scopes, or all if none
+        are given.
+
+        Even with all scopes a person's token cannot read posts or lists of comments, as at LinkedIn.
         """
         body = request.get_json(force=True, silent=True) or {}
         name = str(body.get("name") or "Mel Member")
@@ -371,7 +373,7 @@ def _patch(body: Any, name: str = "patch") -> dict[str, Any]:
 
 
 def _empty(response: Response) -> Response:
-    """Changes the response to 204 without a body, which answers changes and deletions, and returns it."""
+    """Turns the response into a 204 without a body, LinkedIn's answer to a change or deletion, and returns it."""
     response.status_code = 204
     response.data = b""
     return response

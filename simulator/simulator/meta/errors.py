@@ -75,9 +75,7 @@ def expired() -> GraphError:
 
 
 def refusal(mode: str, platform: str, operation: str) -> GraphError:
-    """Returns the error with which Meta answers a call for which a test has planned a fault of this mode (one of
-    `faults.REFUSALS`).
-    """
+    """Returns Meta's error for a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return expired()
     if mode == "server_error":

@@ -67,8 +67,8 @@ def comment(call: Call, node: Node) -> dict[str, Any]:
 
 
 def insights(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{media}/insights: the counts of the post that `metric` names. Raises GraphError 100 for an unknown
-    name.
+    """Answers GET /{media}/insights: the counts that the parameter `metric` lists, such as `shares,likes`. Raises
+    GraphError 100 for an unknown count.
     """
     post: Post = node.thing
     counts = {"shares": post.shares, "likes": post.likes, "comments": post.comment_count}

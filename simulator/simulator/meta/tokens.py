@@ -85,8 +85,8 @@ def permissions(call: Call, node: Node) -> dict[str, Any]:
 
 
 def debug(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
-    """Answers GET /debug_token: describes the token `input_token`. Raises GraphError unless the caller's own token is
-    the app's or another valid one.
+    """Answers GET /debug_token: describes the token `input_token`. Raises GraphError unless `access_token` is the app's
+    own token or another valid one.
     """
     asking = query.get("access_token", "")
     if asking != f"{sim.settings.meta_app_id}|{sim.settings.meta_app_secret}":

@@ -14,8 +14,9 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @people.post("/persons")
     def add_person() -> tuple[Response, int]:
-        """Takes {platform, accounts, business_pages, name, denies, withholds} and adds a person who can log in. People
-        of Facebook can also log in to Instagram.
+        """Takes {platform, accounts, business_pages, name, denies, withholds} and adds a person who can log in.
+        `accounts` and `business_pages` are numbers; see `Person` for the others. People of Facebook can also log in to
+        Instagram.
         """
         body = request.get_json(force=True, silent=True) or {}
         platform = "FB" if body.get("platform") == "IG" else str(body.get("platform"))

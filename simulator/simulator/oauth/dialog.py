@@ -46,12 +46,12 @@ def answer(
     is_offline: Callable[[Person], bool] = lambda person: True,
     bad_scope: Callable[[str], dict[str, str]] = lambda scope: _BAD_SCOPE,
 ) -> Response:
-    """Answers a request for a platform's login page: with the page, or with a redirect to our app that has a code or
-    an error.
+    """Answers a request for a platform's login page: with the page, or with a redirect that brings a code or an error
+    to our app.
 
     `known_scopes` are those that the app may ask for, `separator` the characters between them. `challenge` and
-    `methods` are the forms of PKCE that the platform accepts. `denial` and `bad_scope` are the platform's own errors.
-    A request with an unknown client id or redirect URI gets an error page and no redirect (RFC 6749 4.1.2.1).
+    `methods` are the forms of PKCE that the platform accepts. `denial` and `bad_scope` are the platform's own errors. A
+    request with an unknown client id or redirect URI gets an error page and no redirect (RFC 6749 4.1.2.1).
     """
     asked, target = request.args, request.args.get("redirect_uri", "")
     if asked.get(id_field) != client_id:

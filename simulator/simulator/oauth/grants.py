@@ -30,6 +30,7 @@ class Person:
     name: str
     #: Pages, channels or profiles. On LinkedIn the first is the person's own profile.
     accounts: list[Account]
+    #: Whether the person refuses every login page's request for consent.
     denies: bool = False
     #: Scopes that the person does not grant.
     withholds: tuple[str, ...] = ()

@@ -81,9 +81,7 @@ def unsafe(stage: str) -> OpenAIError:
 
 
 def refusal(mode: str, operation: str, key: str) -> OpenAIError:
-    """Returns the error with which OpenAI answers a call for which a test has planned a fault of this mode (one of
-    `faults.REFUSALS`).
-    """
+    """Returns OpenAI's error for a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return wrong_key(key)
     if mode == "server_error":

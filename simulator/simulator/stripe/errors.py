@@ -79,9 +79,7 @@ def declined(decline: Decline, payment_intent: dict[str, Any]) -> StripeError:
 
 
 def refusal(mode: str, key: str) -> StripeError:
-    """Returns the error with which Stripe answers a call for which a test has planned a fault of this mode (one of
-    `faults.REFUSALS`).
-    """
+    """Returns Stripe's error for a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return StripeError(401, f"Expired API Key provided: {_masked(key)}", "api_key_expired")
     if mode == "server_error":

@@ -10,8 +10,8 @@ _PATH = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)")
 
 
 def nested(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
-    """Returns the parameters, of which those with brackets become objects or lists. Raises StripeError for a malformed
-    name.
+    """Returns the parameters; those with brackets in their names become objects or lists. Raises StripeError for a
+    malformed name.
     """
     tree: dict[str, Any] = {}
     for name, value in pairs:

@@ -60,8 +60,8 @@ class Webhooks:
     def send(
         self, kind: str, thing: dict[str, Any], key: str | None = None, event_id: str | None = None
     ) -> str:
-        """Starts to deliver an event about the object `thing`, and returns the event's id. `key` is the idempotency
-        key of the request that caused it. With `event_id`, a test can send two events with the same id.
+        """Starts to deliver an event about the object `thing`, and returns the event's id. `key` is the idempotency key
+        of the request that caused the event. With `event_id`, a test can send two events with the same id.
         """
         event_id = event_id or "evt_3" + secrets.token_hex(12)
         event = {

@@ -9,7 +9,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-#: Number of words if the request names none, the default of the service ai (spec, "AI generation").
+#: Number of words if the request names none, the default of the service `ai` (spec, "AI generation").
 DEFAULT_WORDS = 60
 #: Estimated tokens of one word, for requests with a limit of tokens. Our choice.
 _TOKENS_PER_WORD = 1.5

@@ -1,5 +1,5 @@
-"""Records each picture, film and caption that the AI providers made, for GET /_sim/ai. Tests compare them with the
-charges.
+"""Records each picture, film and caption that the AI providers made, for GET /_sim/ai. Tests compare the records with
+the credits that were charged.
 """
 
 import threading
@@ -28,7 +28,7 @@ class Work:
 
 
 class Works:
-    """All works in the order in which they were made."""
+    """The records of all pictures, films and captions, in the order in which they were made."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

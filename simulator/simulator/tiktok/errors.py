@@ -76,9 +76,7 @@ def unauthorized() -> TikTokError:
 
 
 def refusal(mode: str, operation: str) -> TikTokError:
-    """Returns the error with which TikTok answers a call for which a test has planned a fault of this mode (one of
-    `faults.REFUSALS`).
-    """
+    """Returns TikTok's error for a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return expired()
     if mode == "server_error":

@@ -72,9 +72,7 @@ def not_found(what: str, parameter: str, value: str) -> dict[str, Any]:
 
 
 def refusal(mode: str, operation: str) -> XError:
-    """Returns the error with which X answers a call for which a test has planned a fault of this mode (one of
-    `faults.REFUSALS`).
-    """
+    """Returns X's error for a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return unauthorized()
     if mode == "server_error":

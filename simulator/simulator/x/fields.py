@@ -83,7 +83,7 @@ def are_new() -> bool:
 
 
 def takes_both() -> bool:
-    """Whether X accepts both parameter names (OLD and NEW) and this call uses neither."""
+    """Whether the answer to this call needs both names of a field: X accepts OLD and NEW, and this call has neither."""
     return bool(g.get("takes_both"))
 
 

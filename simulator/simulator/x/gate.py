@@ -42,7 +42,7 @@ class Gate:
         status: int = 200,
     ) -> Response:
         """Runs `act` if the checks permit the call, and returns its result as JSON. `window` is the kind of rate limit
-        on which the call counts. For a `reject` fault runs `on_reject` instead, if given. Raises XError if a check
+        against which the call counts. For a `reject` fault runs `on_reject` instead, if given. Raises XError if a check
         fails or a fault refuses the call.
         """
         account = self._caller()

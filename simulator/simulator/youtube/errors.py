@@ -52,9 +52,7 @@ def used_up() -> YouTubeError:
 
 
 def refusal(mode: str, operation: str) -> YouTubeError:
-    """Returns the error with which YouTube answers a call for which a test has planned a fault of this mode (one of
-    `faults.REFUSALS`).
-    """
+    """Returns YouTube's error for a planned fault of this mode (one of `faults.REFUSALS`)."""
     if mode == "expired":
         return unauthorized()
     if mode == "server_error":
