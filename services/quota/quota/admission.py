@@ -1,8 +1,9 @@
 """Admission: decides whether API requests may run, and charges units for webhook deliveries.
 
-Locks the counter rows of all requests of a call, decides in Python by the pure rule and writes the changes: two round
+Locks the counter rows of all requests of a call, decides by the rule in `decision.py` and writes the changes: two round
 trips per call. The row locks make the counts exact over any number of callers and replicas. If another transaction
-holds a row for longer than a moment, the requests of that account get no decision; all others are decided.
+holds a row for longer than a moment, the requests of that account get no decision and all others are decided. If the
+caller does not permit that (`may_defer`), the whole call fails instead.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +30,7 @@ PATIENCE_SECONDS = 1.0
 
 
 class Admissions:
-    """Decides whether the requests and units that the gateway and webhooks ask for are within the limits."""
+    """Decides whether requests to the API, and units that the webhooks service asks for, are within the limits."""
 
     def __init__(self, database: Database, config: QuotaConfig) -> None:
         self._database = database
@@ -64,13 +65,12 @@ class Admissions:
     def charge_units(
         self, requests: Iterable[ChargeUnit], *, may_defer: bool = False
     ) -> tuple[bool | None, ...]:
-        """Charges one unit of a monthly counter for each request. The requests come from other services, not from the
-        API.
+        """Charges one unit of a monthly counter (`bucket`) for each request. The requests come from other services, not
+        from the API.
 
-        Returns for each whether it got its unit. An operation never uses a second one. `may_defer`: units whose
-        account's row another transaction has locked get None instead of an error. Raises ApiError VALIDATION_ERROR for
-        an unknown bucket, and SERVICE_UNAVAILABLE when the database is away or, without `may_defer`, a row stays
-        locked.
+        Returns for each whether it got its unit. An operation never uses two units. `may_defer`: units whose account's
+        row another transaction has locked get None instead of an error. Raises ApiError VALIDATION_ERROR for an unknown
+        bucket, and SERVICE_UNAVAILABLE when the database is away or, without `may_defer`, a row stays locked.
         """
         demands = [_demand_of_unit(request) for request in requests]
         decisions = self._decide_together(demands, may_defer=may_defer)
@@ -101,7 +101,7 @@ class Admissions:
 
     def _decide_free(self, demands: list[Demand]) -> list[Decision | None]:
         """Decides the demands of accounts whose counter rows no other transaction has locked or is adding. Returns a
-        decision for each of the demands, in order; None for those of other accounts.
+        value for each demand, in order: the decision, or None if the account's row is not free.
         """
         subjects = {demand.subject for demand in demands}
         self._add_free(subjects)

@@ -9,8 +9,8 @@ from contracts.record import Record
 class QuotaConfig(Record):
     #: The `upgrade_url` in SANDBOX_EXHAUSTED.
     upgrade_url: str
-    #: The age of a charge at which publishing is asked about its effect: three times the longest deadline of a call to
-    #: publishing (60 s). A call that tries to store its post later is refused and may be repeated.
+    #: The age of a charge at which the publishing service is asked about its effect: three times the longest deadline
+    #: of a call to that service (60 s). A call that tries to store its post later is refused and may be repeated.
     unconfirmed_after: timedelta = timedelta(minutes=3)
 
     @classmethod

@@ -1,7 +1,8 @@
 """The rule of admission: decides by the counters of an account or sandbox token whether a request or unit is within the
 limits (pure).
 
-A batch gets the same decisions as its demands would get one after another. A refused demand changes nothing.
+A batch of demands (requests or units) gets the same decisions as if they came one after another. A refused demand
+changes nothing.
 """
 
 from collections.abc import Iterable, Mapping

@@ -40,7 +40,7 @@ unit_charges = Table(
     Column("created_at", DateTime(timezone=True)),
 )
 
-#: One row: the last charge that publishing was asked about, in the order of (created_at, operation_id).
+#: One row: the last charge that the publishing service was asked about, in the order of (created_at, operation_id).
 confirmation = Table(
     "confirmation",
     metadata,

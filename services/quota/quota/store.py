@@ -29,8 +29,8 @@ from quota.models import confirmation, counters, unit_charges
 
 
 class Asked(NamedTuple):
-    """How far publishing has been asked about charges: time and operation id of the last charge. Charges are asked
-    about in this order.
+    """The position up to which the publishing service has been asked about charges: time and operation id of the last
+    charge. Charges are asked about in this order.
     """
 
     created_at: datetime
@@ -221,8 +221,8 @@ class Store:
         return (_counters(row) if row.subject else Counters(subject=subject)), row.now.astimezone(UTC)
 
     def lock_confirmation(self) -> Asked | None:
-        """Locks and returns the position up to which publishing has been asked about charges; None while another
-        replica is asking.
+        """Locks and returns the position up to which the publishing service has been asked about charges; None while
+        another replica is asking.
         """
         row = self._connection.execute(select(confirmation).with_for_update(skip_locked=True)).one_or_none()
         return Asked(row.created_at, row.operation_id) if row else None
@@ -248,8 +248,8 @@ class Store:
         ]
 
     def ask(self, charges: Sequence[UnitCharge], to: Asked) -> None:
-        """Stages the event that asks publishing whether these charges had an effect, and stores the position `to` as
-        reached.
+        """Stages the event that asks the publishing service whether these charges had an effect, and stores the
+        position `to` as reached.
         """
         if charges:
             question = UnitsUnconfirmed(
@@ -264,7 +264,8 @@ class Store:
         self._connection.execute(update(confirmation).values(**to._asdict()))
 
     def ask_again(self, charges: Sequence[tuple[str, int]]) -> None:
-        """Moves charges (operation id, try number) to the end of the order, so that publishing is asked again. Commits.
+        """Moves charges (operation id, try number) to the end of the order, so that the publishing service is asked
+        about them again. Commits.
 
         Raises LockTimeout at once when another transaction holds one of them.
         """

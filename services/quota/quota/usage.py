@@ -20,7 +20,7 @@ CHARGES_KEPT = timedelta(days=3)
 FORGET_BATCH = 500
 #: Charges per event: about 50 KB of the 256 KiB that a message may have. Our choice.
 ASK_BATCH = 500
-#: The buckets that publishing can confirm.
+#: The buckets that the publishing service can confirm.
 _CONFIRMED = ("publishes", "replies")
 #: The largest value of the column.
 _MAX_COUNT = 2**31 - 1
@@ -56,7 +56,8 @@ def refund(store: Store, account_id: str, operation_id: str | None, try_number: 
 
 
 def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Gives back the unit of an operation whose tries up to `to_try` published nothing, as publishing has found out."""
+    """Gives back the unit of an operation whose tries up to `to_try` had no effect, as the publishing service has found
+    out."""
     _give_back(store, account_id, operation_id, to_try)
     store.wait_for_disk()  # an acknowledged event is not delivered again
 
@@ -83,8 +84,8 @@ def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) ->
 
 
 def ask_about_charges(store: Store, older_than: timedelta) -> int:
-    """Asks publishing about the next batch of charges: whether the publishes and replies whose units are still held had
-    an effect. Returns how many charges are in the batch.
+    """Asks the publishing service about the next batch of charges: whether the publishes and replies whose units are
+    still held had an effect. Returns how many charges are in the batch.
 
     Takes charges in the order of their times, each once: the event and the new position are committed together. No
     charge is missed, because each is committed within seconds of its time, and only those older than `older_than` are
@@ -99,8 +100,8 @@ def ask_about_charges(store: Store, older_than: timedelta) -> int:
 
 
 def ask_again(store: Store, undecided: UnitsUndecided) -> None:
-    """Moves charges that publishing could not decide on to the end of the order, so that it is asked again later.
-    Commits.
+    """Moves charges that the publishing service could not decide on to the end of the order, so that it is asked about
+    them again later. Commits.
 
     Raises ApiError SERVICE_UNAVAILABLE if another transaction holds one of the charges; then the event is delivered
     again.
