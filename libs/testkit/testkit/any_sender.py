@@ -25,7 +25,7 @@ class AnySender(Clients):
     """
 
     def __init__(self, amqp_url: str, secrets: Mapping[str, str]) -> None:
-        """Takes the secret of every called service by name."""
+        """`secrets`: service → its secret, for every service that is called."""
         self._amqp_url, self._secrets = amqp_url, secrets
         self._buses: dict[str, Bus] = {}
         self.bus_of(GATEWAY)

@@ -33,7 +33,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Point:
-    """The newest value of a metric for one set of attributes; for a histogram, its count."""
+    """The newest value of a metric of one process for one set of attributes; for a histogram, its count."""
 
     value: float
     attributes: dict[str, Any]
@@ -76,7 +76,8 @@ class Collector:
             ]
 
     def points(self, name: str) -> list[Point]:
-        """Returns the newest value of a metric for each set of attributes. `name` is the metric's name in OTLP."""
+        """Returns the newest values of a metric, one for each process and set of attributes. `name` is the metric's
+        name in OTLP."""
         with self._lock:
             return list(self._points.get(name, {}).values())
 
@@ -86,7 +87,7 @@ class Collector:
             return dict(self._units)
 
     def wait_for(self, look: Callable[[], Any], seconds: float = 30.0) -> Any:
-        """Calls `look` until it returns a true value, and returns that value."""
+        """Calls `look` until it returns a true value, and returns that value. Fails the test after `seconds`."""
         end = time.monotonic() + seconds
         while not (found := look()):
             if time.monotonic() > end:

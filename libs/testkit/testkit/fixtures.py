@@ -1,7 +1,7 @@
 """A pytest plugin with fixtures for databases, virtual hosts of RabbitMQ, buckets, and services as real processes.
 
 Needs TEST_DATABASE_URL (an administrator's), TEST_AMQP_URL and, for buckets, TEST_S3_URL with its keys, which `./dev
-test` sets; otherwise the tests are skipped. Each test process has its own virtual host.
+test` sets; otherwise the tests are skipped. Tests that run at the same time never share a virtual host.
 """
 
 import hashlib
@@ -94,7 +94,7 @@ def admin(admin_url: str) -> Iterator[Engine]:
 
 @cache
 def _template(admin: Engine, service: str) -> str:
-    """Returns the name of a migrated database of this service, made once for each state of its migrations."""
+    """Returns the name of a migrated database that tests clone. It is made once for each state of the migrations."""
     files = [*sorted(migrations_of(service).glob("*.py")), Path(schema.__file__)]
     state = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
     name = f"template_{service}_{state}"

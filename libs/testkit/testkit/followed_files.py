@@ -58,7 +58,7 @@ def followed() -> Iterator[Callable[[], list[str]]]:
 
 
 def _within(path: str) -> str:
-    """Returns the path of a file relative to the repository, or "" if it is not followed."""
+    """Returns the path of a file relative to the repository, or "" if the file does not count."""
     name = path.removeprefix(f"{ROOT}/")
     counts = path.startswith(_PACKAGES) and "/tests/" not in name and not name.startswith(_TAKEN_AS_GIVEN)
     return name if counts else ""

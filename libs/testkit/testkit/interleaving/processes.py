@@ -1,4 +1,5 @@
-"""The simulated processes under test. Their threads stop before and after each statement and each call to the outside.
+"""The simulated processes under test. Their threads stop before and after each statement, and before and after each
+call that `Process.outside` wraps.
 
 A cursor class for psycopg2 sees the statements, so the code under test needs no hook.
 """
@@ -96,7 +97,7 @@ class Process:
         event.listen(self.database.engine, "connect", self._watch)
 
     def outside(self, call: Callable[..., Result], *, lost: Callable[[], Exception]) -> Callable[..., Result]:
-        """Wraps a function that calls the outside, so that its thread stops before and after each call.
+        """Wraps a function that calls another system, such as a platform: its thread stops before and after each call.
 
         If the scheduler breaks the connection there, the caller gets the error that `lost()` returns.
         """
