@@ -2,12 +2,14 @@
 
 `python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and users. A process gets a
 user if the variable AMQP_PASSWORD_<PROCESS> holds its password, or if AMQP_PASSWORD_<PROCESS>_FILE names a file with
-the password. <PROCESS> is a sender, or SERVICES for the one process in which all services run. Load the definitions
-with `load_definitions` or `rabbitmqctl import_definitions`, which change existing objects and delete nothing.
+the password. <PROCESS> is a service, GATEWAY, CTL, or SERVICES for the one process in which all services run. Load the
+definitions with `load_definitions` or `rabbitmqctl import_definitions`, which change existing objects and delete
+nothing.
 
-No process may declare exchanges or queues, so that an attacker in one process can neither delete a queue nor read
-another process's queue. Every process may write to the default exchange, which carries calls and replies. RabbitMQ has
-no permissions per queue there, so receivers verify the sender's signature.
+Only the gateway may declare queues, and only those for broadcasts, whose names the broker chooses (amq.gen-…). So an
+attacker in one process can neither delete another process's queue nor read it. Every process may write to the default
+exchange, which carries calls and replies. RabbitMQ has no permissions per queue there, so receivers verify the sender's
+signature.
 """
 
 import base64

@@ -1,6 +1,7 @@
 """Reads settings from environment variables, with errors that name the variable.
 
-Only a service's `config.py` calls these functions. The settings of every process are defined here.
+Call these functions only where settings are defined, such as in a service's `config.py`. The settings of every process
+are defined here.
 """
 
 import os
@@ -216,9 +217,10 @@ def amqp_url() -> str:
 def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
     """Adds a file of certificate authorities to a connection URL, as the query parameter `parameter`.
 
-    The path is the value of the setting `name`, unless the URL names a file already. Returns the URL's parts, its
-    query parameters and the path ("" without one). Raises ConfigError when the file cannot be used, so that the
-    process fails at its start and not at each attempt to connect.
+    The setting `name` has the path of the file. Returns the URL's parts, its query parameters and this path ("" without
+    the setting; a file that the URL itself names stays in the parameters). Raises ConfigError when setting and URL name
+    different files, or when the file cannot be used: then the process fails at its start and not at each attempt to
+    connect.
     """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))

@@ -31,7 +31,7 @@ _TURN_SECONDS = 0.2
 
 
 def migrations_of(service: str) -> Path:
-    """Returns the folder of a service's revisions. Raises SystemExit if it has none."""
+    """Returns the folder of a service's revisions. Raises SystemExit if there is no such service."""
     spec = importlib.util.find_spec(service)
     if spec is None or spec.origin is None:
         raise SystemExit(f"there is no service named {service!r}")

@@ -92,7 +92,7 @@ def container_of(
 
 def allow_all_files() -> None:
     """Raises the process's limit of open files (usually 1,024) to the highest that the system allows it. Each
-    connection is a file, and webhooks has many."""
+    connection is a file, and the webhooks service has many."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # macOS reports a limit that it does not grant
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -42,8 +42,8 @@ class Refused(Exception):
 
 
 class Peer(NamedTuple):
-    """The sender of a frame of calls, with the queue and the key for replies to it. The name is empty if the frame is
-    unsigned.
+    """The sender of a frame of calls: the queue for replies to it (`reply_to`), its name, and the HMAC key that signs
+    these replies. Name and key are empty if the frame is unsigned.
     """
 
     reply_to: str

@@ -43,7 +43,7 @@ class Received(NamedTuple):
 
 
 class EventConsumer(SharedExtension, ProviderCollector):
-    """Consumes the service's event queue, and handles each event in its own worker."""
+    """Consumes the service's event queue, and gives each event to the entrypoint of its name."""
 
     service_link = ServiceLink()
 
@@ -64,8 +64,8 @@ class EventConsumer(SharedExtension, ProviderCollector):
         self._handlers.update(dict.fromkeys(provider.events, provider))
 
     def unregister_provider(self, provider: Any) -> None:
-        """Removes an entrypoint. After the last one, stops consuming, and returns when the handling of every received
-        event has begun."""
+        """Removes an entrypoint. Removing the last one also stops consuming, and returns once every received event has
+        been given to its entrypoint."""
         super().unregister_provider(provider)
         if not self._providers and not self._stopping:
             self._stopping = True

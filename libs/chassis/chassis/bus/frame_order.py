@@ -4,8 +4,8 @@ A sender numbers its frames to a service, and the broker keeps their order. So a
 above the highest one received from the same connection. The exception is a frame that the broker marks as redelivered:
 it runs, unless this process has begun it before and lost only the acknowledgement with the connection.
 
-Each process knows only its own frames. A replica that received no later frame of that connection accepts a replay
-until the deadline in the frame's signature.
+Each process knows only the frames that it has received. A replica that received no later frame of that connection
+accepts a replay until the deadline in the frame's signature.
 """
 
 from collections import deque

@@ -76,7 +76,8 @@ encode = msgspec.json.Encoder().encode
 
 
 def refusal_of(reason: str) -> Failure:
-    """Returns the failure for a call that its sender may not make. Clients only see that the service is unavailable."""
+    """Returns the failure for a call whose sender is not proven or may not make it. Clients only see that the service
+    is unavailable."""
     extras = {"retry_after_seconds": 1, REFUSED: reason}
     return Failure(code=SERVICE_UNAVAILABLE.code, message=SERVICE_UNAVAILABLE.message, extras=extras)
 

@@ -292,7 +292,7 @@ class Message:
 
 
 class _Batch:
-    """Several messages that are published together, until the broker has confirmed all of them."""
+    """Waits for the broker's confirms of several messages that are published together."""
 
     def __init__(self, count: int) -> None:
         self._left = count

@@ -1,4 +1,5 @@
-"""Keeps messages that no service could handle in one durable queue, for the operator to list and replay."""
+"""The quarantine: a durable queue that keeps the messages that no service could handle. The operator lists and replays
+them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

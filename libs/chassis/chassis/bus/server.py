@@ -113,7 +113,8 @@ class RpcServer(SharedExtension, ProviderCollector):
         self.service_link.start()
 
     def unregister_provider(self, provider: Any) -> None:
-        """Removes an RPC method. After the last one, stops consuming, and returns when all received calls have begun.
+        """Removes an RPC method. Removing the last one also stops consuming, and returns once all received calls have
+        begun.
 
         The container then waits for these calls, before it stops what they use.
         """
@@ -320,8 +321,8 @@ def _ack(channel: Channel, tag: int) -> None:
 
 
 class Rpc(Entrypoint):
-    """The nameko entrypoint behind `@rpc`: the marked method answers the calls of its name, with the types of the
-    Protocol.
+    """The nameko entrypoint behind `@rpc`: the marked method answers the calls of its name. Request and result have the
+    types in the service's Protocol.
     """
 
     server = RpcServer()
@@ -375,8 +376,8 @@ def call(use_case: Callable[..., Any], *, live: bool = False) -> Callable[..., A
     """Makes an RPC method that calls `use_case` with `self.app`, and with `caller` and `request` if it has these
     parameters.
 
-    `live`: the call takes a slot of the account (`self.app.live_call`), because it calls other servers while its client
-    waits.
+    `live`: the call needs a slot of `self.app.live_call`, because it calls other servers while its client waits. An
+    account gets only a share of these slots.
     """
     names = [name for name in ("caller", "request") if name in signature(use_case).parameters]
 

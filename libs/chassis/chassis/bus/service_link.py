@@ -1,4 +1,4 @@
-"""The one connection of a service's process, as a nameko extension."""
+"""The AMQP connection on which a service receives calls and events and sends its events, as a nameko extension."""
 
 import math
 import threading
@@ -18,7 +18,8 @@ _CANCEL_SECONDS = 2.0
 
 
 class ServiceLink(SharedExtension):
-    """The process's only AMQP connection, shared by calls, events and the outbox."""
+    """The service's AMQP connection for received calls, events and the outbox. Calls to other services use another
+    connection (`BusProvider`)."""
 
     def __init__(self) -> None:
         self.openers: list[Callable[[Channel], None]] = []

@@ -31,7 +31,7 @@ def retry_queue(receiver: str, seconds: int) -> str:
 
 
 def declare(channel: Channel, done: Callable[[], None]) -> None:
-    """Declares the exchanges, the quarantine and every service's event queue, so that no event is sent before its
+    """Declares the exchanges, the quarantine queue and every service's event queue, so that no event is sent before its
     queue exists.
 
     `done()` runs when all are declared. The broker handles channels concurrently, so publish on another channel only

@@ -214,7 +214,7 @@ def end_with(connection: Connection, statement: str, parameters: Any) -> None:
 
 
 def _compiled(statement: Any) -> tuple[str, dict[str, Any]]:
-    """Returns a SQLAlchemy statement as SQL for psycopg2, with the constants in it."""
+    """Returns a SQLAlchemy statement's SQL text for psycopg2, and the values of its constants by parameter name."""
     compiled = statement.compile(dialect=PGDialect_psycopg2())  # type: ignore[no-untyped-call]
     return str(compiled), dict(compiled.params)
 

@@ -18,7 +18,8 @@ _IS_VALID = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass
 
 
 def build(connection: Connection, indexes: Mapping[str, str]) -> None:
-    """Builds the missing indexes (name → definition), on a connection in autocommit. Existing ones cost no lock.
+    """Builds the indexes (name → definition) that are missing or whose building was interrupted, on a connection in
+    autocommit. Complete ones cost no lock.
 
     May wait until the oldest transaction ends.
     """

@@ -142,8 +142,8 @@ class WorkerLease:
 
     @property
     def worker_id(self) -> str | None:
-        """The worker's id; None before it registers, and after its lapsed registration was deleted, until it registers
-        again."""
+        """The worker's id; None before the first registration, after `end`, and if registering again has failed after
+        this worker was reaped."""
         return self._id
 
     def keep(self) -> None:
@@ -198,7 +198,8 @@ class WorkerLease:
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
 
     def holds(self, worker_id: str | None) -> bool:
-        """Whether this worker's claims are certainly still valid, by this process's own clock. Makes no query."""
+        """Whether `worker_id` is this process's worker and its claims are certainly still valid, by this process's own
+        clock. Makes no query."""
         return worker_id is not None and worker_id == self._id and self.now() < self._deadline
 
     def reap(self, lapse: Lapse) -> int:

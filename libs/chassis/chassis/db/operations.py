@@ -177,7 +177,8 @@ class Operations:
     def lock(self, caller: Caller, result: str | None = None) -> Operation:
         """Locks the caller's operation until the transaction ends, and returns its state. Other tries wait.
 
-        `result`, if given, is stored as the operation's result when the transaction commits.
+        `result`, if given, is stored as the operation's result, unless the operation has one already or this try was
+        voided.
         """
         if caller.operation_id is None:
             return Operation(result, is_void=False)
@@ -216,7 +217,8 @@ class Operations:
         return rows[0][0] if rows else None
 
     def forget(self, before: str, limit: int) -> int:
-        """Deletes at most `limit` operations whose ids sort before `before`. Returns how many it deleted."""
+        """Deletes at most `limit` operations whose ids sort before `before`. Returns how many it deleted. Keeps
+        operations whose ids an operator has chosen."""
         return self._connection.execute(_FORGET, {"before": before, "limit": limit}).rowcount
 
 

@@ -1,7 +1,7 @@
-"""Decides which URLs and IP addresses given by strangers we may connect to, by their text alone.
+"""Decides whether we may connect to a URL or IP address that a stranger has given. Only its text is examined.
 
-Nothing is resolved or connected here (`guarded_client` does that). A host is accepted only as a plain name or a
-canonical address. Every other spelling is refused, so no list of unusual spellings is needed.
+Nothing is resolved or connected here (`guarded_client` does that). A host is accepted only as a DNS name or as an IP
+address in canonical form. Every other spelling is refused, so no list of unusual spellings is needed.
 """
 
 import re
@@ -58,8 +58,8 @@ _HIGHEST_PORT = 65_535
 
 
 class UnsafeAddress(Exception):
-    """Raised for an address that is not on the public internet, or not in plain form. `reason` may be shown to
-    clients.
+    """Raised for a URL or address that is not on the public internet, is malformed, or is written in an unusual way,
+    such as an IP address in octal. `reason` may be shown to clients.
     """
 
     def __init__(self, reason: str) -> None:
@@ -206,8 +206,8 @@ def _checked_host(text: str, port: int, routed_hosts: Collection[str], allowed: 
 
 
 def _plain_name(text: str) -> str:
-    """Returns the host name in lower-case ASCII for DNS, with full-width digits and ideographic dots normalized.
-    Raises UnsafeAddress if it is not a plain name.
+    """Returns the host name in lower-case ASCII for DNS, with full-width digits and ideographic dots normalized. Raises
+    UnsafeAddress if it is malformed: labels may have only letters, digits, hyphens and underscores.
     """
     name = text.lower()
     if not name.isascii():

@@ -53,7 +53,7 @@ class MeasuredSocket(socket.socket):
         self._left_bytes = _HEAD_BYTES + _WIRE_BYTES * body_bytes
 
     def extend(self, seconds: float) -> None:
-        """Moves the deadline some seconds later, once the size of the body is known."""
+        """Moves the deadline `seconds` later. Called when an answer has announced the size of its body."""
         self._deadline += seconds
 
     def recv(self, *arguments: Any) -> bytes:

@@ -73,8 +73,8 @@ class PostFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The status and body of the server's answer. `body` is None if the server's address is not public, because nobody
-    may then read it.
+    """The status and body of the server's answer. `body` is None if the server's address is not public, because a
+    stranger must not read answers from our own network.
     """
 
     status: int

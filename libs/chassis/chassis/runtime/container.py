@@ -11,8 +11,8 @@ from nameko.containers import ServiceContainer
 class Container(ServiceContainer):
     """Runs each call in a worker, without nameko's call ids, timings and debug lines.
 
-    This project reads none of these, and they took a seventh of the CPU that publishing needs to schedule a post
-    (November 2026).
+    This project reads none of these, and they took a seventh of the CPU time that the publishing service needs to
+    schedule a post (November 2026).
     """
 
     def _run_worker(self, worker: Any, handle_result: Callable[..., tuple[Any, Any]] | None) -> None:

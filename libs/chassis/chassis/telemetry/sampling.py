@@ -6,7 +6,7 @@ from chassis.config import ConfigError
 
 
 def sampler_of(name: str, ratio: float) -> Sampler:
-    """Returns the sampler of this name. Raises ConfigError for an unknown name.
+    """Returns the sampler of this name. Raises ConfigError for an unknown name, or a ratio that is not from 0 to 1.
 
     With `parentbased_…`, a span that has a parent is recorded if its parent is.
     """
