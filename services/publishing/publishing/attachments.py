@@ -36,8 +36,8 @@ _DETACH_SECONDS = 1.0
 class Attachment:
     """A context manager that attaches files to a post that is about to be stored.
 
-    Detaches the files of a new post again if the block raises Done (an earlier try has made the post) or an ApiError.
-    After SERVICE_UNAVAILABLE they stay attached, because the post may have been stored.
+    Detaches the files of a new post again if the block raises Done (an earlier try has made the post) or an ApiError
+    other than SERVICE_UNAVAILABLE. After SERVICE_UNAVAILABLE they stay attached, because the post may have been stored.
     """
 
     def __init__(

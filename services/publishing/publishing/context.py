@@ -59,7 +59,7 @@ class ContendedBrands:
 
 
 class AppContext:
-    """Everything that one process of publishing shares, over one database."""
+    """The objects that the requests and loops of one process of the publishing service share, for one database."""
 
     def __init__(
         self,
@@ -105,7 +105,8 @@ class AppContext:
         return Pool(self.settings.poll_calls)
 
     def finish(self) -> None:
-        """Stops sending due posts. Returns when no call to a platform is in progress, or after FINISH_SECONDS.
+        """Stops sending due posts, and waits until no call to a platform is in progress, but at most FINISH_SECONDS.
+        Then ends the worker's lease.
 
         A call that runs longer has lost its claim and sends nothing more. Calls for clients' requests count as well,
         because such a call may go on after its client was answered.
@@ -137,8 +138,8 @@ class AppContext:
         return connector, Account(page.remote_account_id, token, page.username)
 
     def login_of(self, platform: str, credentials: Credentials) -> Login | None:
-        """Returns the login of the platform's app that issued the credentials; None if that app is not configured
-        here."""
+        """Returns the platform's `Login` for the app of ours to which these credentials were issued; None if that app
+        is not configured here."""
         login = self.logins.get(platform)
         return login and login.of_app(credentials.app, credentials.scopes)
 

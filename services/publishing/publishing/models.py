@@ -1,5 +1,5 @@
-"""The service's tables, but those of linked pages, which are in `page_models`. `migrations/` creates them; a test
-compares the two.
+"""The service's tables, except those of linked pages, link sessions and brand names, which are in `page_models`.
+`migrations/` creates them; a test compares migrations and models.
 """
 
 from sqlalchemy import (
@@ -39,7 +39,8 @@ posts = Table(
     Column("message", Text),
     Column("media_ids", ARRAY(Text), nullable=False),
     Column("media_urls", ARRAY(Text), nullable=False),
-    #: Media's description of each of media_ids when they were attached (`records.Attached`); null without any.
+    #: The media service's description of each of media_ids when they were attached (`records.Attached`); null without
+    #: any.
     Column("media_files", JSONB(none_as_null=True)),
     #: Goes up with every event post.media about this post.
     Column("media_revision", BigInteger, nullable=False, server_default=text("0")),

@@ -1,4 +1,4 @@
-"""The tables of linked pages and of link sessions. `models` has the service's other tables."""
+"""The tables of linked pages, link sessions and brand names. `models` has the service's other tables."""
 
 from sqlalchemy import (
     BigInteger,

@@ -40,8 +40,8 @@ def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
 
 
 def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Caller, outcome: str) -> None:
-    """Stages the event posts.hold.ended, which tells who released or cancelled held posts: one for each brand and
-    maker. `posts` have the values that they had while held."""
+    """Stages the event posts.hold.ended, which tells who released or cancelled held posts: one for each brand, reason
+    and maker. `posts` have the values that they had while held."""
     by = Maker(user_id=caller.user_id, token_id=caller.token_id)
     groups = [list(group) for _, group in groupby(sorted(posts, key=_held_with), _held_with)]
     stage_all(

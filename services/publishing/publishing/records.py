@@ -113,7 +113,8 @@ class PageRow(Row):
 class Credentials(Record, omit_defaults=True):
     """The credentials of a page. Times are by the database's clock. Never logged.
 
-    Stored as encrypted JSON; rows written by old releases hold the encrypted token alone.
+    Stored as encrypted JSON. For a page that the operator linked, and in rows of old releases, only the encrypted
+    access token is stored.
     """
 
     access_token: str

@@ -157,7 +157,7 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
     """Reads a comment's details from the platform. Returns the comment for its event, and the seconds until the next
-    try; None if there is none.
+    try, or None if no other try follows.
 
     After a failed try the comment is as its webhook described it.
     """

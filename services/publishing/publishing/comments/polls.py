@@ -1,8 +1,9 @@
 """Polls platforms for new comments: on platforms without webhooks, and to find comments whose webhook was lost.
 
-A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. After
-each page, one transaction stores the page's comments and the position in the list. A process claims a poll before it
-begins. If the process dies, another one continues at that position after the claim has lapsed.
+A poll reads one post's list of comments page by page, newest first, back to the newest comment of the last poll. Once a
+day it reads the whole list. After each page, one transaction stores the page's comments and the position in the list. A
+process claims a poll before it begins. If the process dies, another one continues at that position after the claim has
+lapsed.
 """
 
 from functools import partial
@@ -92,7 +93,8 @@ def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
 
 
 def _pause(poll: Poll) -> float:
-    """Returns for how many seconds the page gets no calls: it has expired, or the platform limits its rate; else 0."""
+    """Returns how many seconds to wait before the page may be called again, because it has expired or the platform
+    limits its rate; 0 if it may be called now."""
     return _REFUSED_SECONDS if poll.expired else poll.rest_seconds or 0.0
 
 
@@ -111,8 +113,8 @@ def _wait_after(app: AppContext, poll: Poll, refusal: PlatformRefusal, *, goes_o
 
 
 def _wait_after_refusal(app: AppContext, poll: Poll, *, is_put_off: bool) -> float:
-    """Returns the seconds until the next poll after a refusal: the usual interval, with `is_put_off` at least
-    `_REFUSED_SECONDS`."""
+    """Returns the seconds until the next poll after a refusal: the usual interval, but at least an hour if
+    `is_put_off`."""
     least = _REFUSED_SECONDS if is_put_off else 0.0
     return max(_interval(app, poll) or _REFUSED_SECONDS, least)
 

@@ -30,7 +30,7 @@ class StoredComments(NamedTuple):
     ids: dict[str, str]
     #: Platform's id → whether the page itself wrote the comment; None if the platform does not say who did.
     own: dict[str, bool | None]
-    #: Whether any of the comments was not settled before this call: no event of it, and not known as the page's own.
+    #: Whether one of the comments is new: before this call it had no event and was not known as the page's own.
     has_news: bool
 
 

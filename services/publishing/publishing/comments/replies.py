@@ -218,8 +218,8 @@ def _begin(
 
 
 def _repeat(app: AppContext, caller: Caller, reply_id: str) -> api.Reply | None:
-    """Returns the reply that an earlier request of the operation made; None if the platform refused it: then it may
-    be sent again. Raises POST_IN_PROGRESS while its outcome is unknown."""
+    """Returns the reply that an earlier request of the operation made; None if that reply has failed, so that it may be
+    sent again. Raises POST_IN_PROGRESS while it is being sent or looked up."""
     with app.database.reading() as connection:
         row = Comments(connection).get_reply(reply_id)
         post = Posts(connection).get(row.post_id) if row is not None else None

@@ -27,8 +27,8 @@ _CANCELLED = {
 def view(app: AppContext, request: api.ViewLink) -> api.LinkPageView:
     """Returns what the web page of a link session shows. Changes nothing, as link previews and prefetchers call it too.
 
-    Any browser may see the page until one has come back from the platform's login; after that, others get NOT_FOUND
-    with reason other_browser. Raises NOT_FOUND for an unknown session too.
+    Any browser may see this web page until one has come back from the platform's login. After that, only that browser
+    may; others get NOT_FOUND with reason other_browser. Raises NOT_FOUND for an unknown session too.
     """
     browser = Browser.of(request.browser)
     if browser is None:

@@ -149,8 +149,8 @@ def finish(app: AppContext, request: api.FinishLink) -> api.LinkSession:
 
 
 def show(app: AppContext, caller: Caller, request: api.GetLink) -> api.LinkSession:
-    """Returns a link session to the client that began it. Raises NOT_FOUND for any other client, and
-    BRAND_NOT_AUTHORIZED if the token may no longer use the brand.
+    """Returns a link session. Raises NOT_FOUND for a session of another account, and BRAND_NOT_AUTHORIZED if the token
+    may not use the session's brand.
     """
     with app.database.reading() as connection:
         link = _reached(caller, Links(connection).get(request.session_id))
@@ -200,7 +200,7 @@ def _choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api
 
 
 def forget_links(app: AppContext) -> int:
-    """Removes expired link sessions with the accounts that were not chosen. Returns how many sessions it removed."""
+    """Removes expired link sessions, with the accounts that they found. Returns how many sessions it removed."""
     with app.database.transaction() as connection:
         return Links(connection).forget_old(_FORGET_AT_ONCE)
 
@@ -257,8 +257,8 @@ def _unhappy(request: api.FinishLink) -> tuple[str, dict[str, str]]:
 
 
 def _find(app: AppContext, link: LinkRow, code: str) -> list[FoundAccount]:
-    """Exchanges the code for tokens and returns the accounts found. Raises PlatformRefusal if the platform refuses,
-    and ApiError if the session cannot be decrypted.
+    """Exchanges the code for tokens and returns the accounts found. Raises PlatformRefusal if the platform refuses, and
+    ApiError if the session cannot be decrypted or the login gives access to no account.
     """
     login = login_of(app, link.platform, link.account_type)
     tokens = login.exchange(code, redirect_uri(app, link.platform), _verifier(app, link))

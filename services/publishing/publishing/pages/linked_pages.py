@@ -104,7 +104,8 @@ def wake_linked() -> None:
 def expire(app: AppContext, caller: Caller, request: api.GetPage) -> api.Page:
     """Marks a page as expired, for the operator, as if the platform had ended the connection.
 
-    Link sessions that the account began before become void. A repeated request only returns the page.
+    Deletes the account's link sessions in which the person has not decided yet. A repeated request only returns the
+    page.
     """
     caller.check_operator()
     return once(app.database, caller, partial(_expire, app, caller, request), partial(_page, app))

@@ -37,5 +37,5 @@ def note_refusal(app: AppContext, page: PageRow, first: PlatformRefusal) -> Plat
 
 def rest_seconds(refusal: PlatformRefusal) -> float:
     """Returns for how many seconds a rate-limited page gets no calls: as long as the platform says, but at most a day;
-    `_REST_SECONDS` if it does not say."""
+    five minutes if it does not say."""
     return min(refusal.wait_seconds or _REST_SECONDS, DAY_SECONDS)

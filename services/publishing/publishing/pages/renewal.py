@@ -1,4 +1,5 @@
-"""Renews page credentials before they expire, one renewal at a time per page; revokes those of unlinked pages.
+"""Renews page credentials before they expire, one renewal at a time per page. Also revokes the credentials of unlinked
+pages.
 
 A renewal is claimed and begun before the platform is called. The new refresh token is stored before anything uses it.
 Only a definite refusal by the platform ends a connection; any other failure is tried again. If a call finds its token

@@ -17,17 +17,17 @@ from publishing.store.pages import Pages
 from publishing.store.polls import Polls
 from publishing.store.posts import Posts
 
-#: Posts whose files are released with a call to media at once, a second each at most. The events release the files of
-#: all posts.
+#: Posts whose files are released by a call to the media service at once, a second each at most. The events release the
+#: files of all posts.
 _SETTLED_AT_ONCE = 5
 
 
 def unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
     """Unlinks a page, only once even if the request is repeated.
 
-    Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a page that the caller may not use, PAGE_IN_USE if the page has queued
-    posts and the request does not cancel them, and POST_IN_PROGRESS while a post, a first comment or a reply of the
-    page is being sent.
+    Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a page that the caller may not use. Raises PAGE_IN_USE if the page has
+    posts that have not ended and the request does not cancel them. Raises POST_IN_PROGRESS while a post of the page is
+    being sent or looked up, and while a first comment or a reply is being sent.
     """
     work = partial(_unlink, app, caller, request)
     return once(app.database, caller, work, partial(_answered_again, app, caller))
@@ -63,8 +63,9 @@ def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[
     """Cancels the page's queued and held posts. Returns the posts and, by post id, the revisions of their events to the
     media service.
 
-    Raises PAGE_IN_USE if there are such posts and `may` is False, and POST_IN_PROGRESS while a post, a first comment or
-    a reply of the page is being sent.
+    `may`: whether the request cancels posts. Raises PAGE_IN_USE if it does not and the page has posts that have not
+    ended. Raises POST_IN_PROGRESS while a post of the page is being sent or looked up, and while a first comment or a
+    reply is being sent.
     """
     store = Posts(connection)
     pending = store.pending_of_page(page_id)

@@ -24,7 +24,8 @@ _MOST_ROUNDS = 5
 
 
 def listed(lists: Lists, account_id: str, limit: int, **where: Any) -> api.PublishedPostList:
-    """Returns one page of the list. `where`: the filters of `Lists.published`; `before`: where the page starts."""
+    """Returns one page of the list. `where`: the filters of `Lists.published`, with the position `before` at which the
+    page begins."""
     shown: list[Post] = []
     end = where.pop("before")
     for _ in range(_MOST_ROUNDS):
@@ -43,7 +44,8 @@ def listed(lists: Lists, account_id: str, limit: int, **where: Any) -> api.Publi
 
 
 def _entries(lists: Lists, account_id: str, limit: int, **where: Any) -> list[_Entry]:
-    """Returns the first `limit` entries of both lists, the newest first."""
+    """Merges the posts by newest comment and the posts by time of publishing, and returns the first `limit` entries,
+    newest first."""
     # Read in this order, a post that gets its first comment between the two reads is in both lists, never in none.
     published = lists.published(account_id, limit=limit, since=None, **where)
     commented = {it.id: it for it in lists.commented(account_id, limit=limit, **where)}

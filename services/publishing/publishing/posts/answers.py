@@ -3,8 +3,8 @@ while the gateway still waits, and the call to the platform goes on.
 
 A post is stored with the time until which its client waits (`posts.awaited_until`). Right before
 PLATFORM_OUTCOME_UNKNOWN is given, this time is removed, so that an event reports the outcome. If the outcome has been
-stored by then, the client gets it as the answer. If the database is down, the time stays, and an event reports an
-outcome that is stored after it.
+stored by then, the client gets it as the answer. If the database is down, the time stays stored, and an event reports
+the outcome if it is stored after that time.
 """
 
 import time
@@ -57,8 +57,9 @@ Leave = Callable[[Caller], Left]
 
 
 def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) -> T:
-    """Runs `work`, which calls a platform, in one of the account's slots for live calls. Returns its result or raises
-    its error. If it takes too long, raises PLATFORM_OUTCOME_UNKNOWN, or SERVICE_UNAVAILABLE if nothing was begun."""
+    """Runs `work`, which calls a platform while its client waits, in one of the account's slots for such calls. Returns
+    its result or raises its error. If it takes too long, raises PLATFORM_OUTCOME_UNKNOWN, or SERVICE_UNAVAILABLE if
+    nothing was begun."""
 
     def on_turn(answer: Answer) -> T:
         with app.live_call(caller.account_id):

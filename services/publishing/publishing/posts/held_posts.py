@@ -25,8 +25,8 @@ T = TypeVar("T", bound=Record)
 
 #: Posts that one call releases or cancels: their rows are locked until its transaction ends.
 MAX_POSTS = 500
-#: Posts whose files are released with a call to media at once, a second each at most. The events release the files of
-#: all posts.
+#: Posts whose files are released by a call to the media service at once, a second each at most. The events release the
+#: files of all posts.
 _SETTLED_AT_ONCE = 5
 
 _NOT_HELD = api.PostError(code=NOT_FOUND.code, message="The post is not held.")
@@ -134,8 +134,8 @@ def _refusal(post: Post, page: PageRow, now: datetime, *, is_late_fine: bool) ->
 def _refused(
     refused: dict[str, api.PostError], asked: Collection[str] | None, done: Collection[str]
 ) -> tuple[api.RefusedPost, ...]:
-    """Returns the posts that were not released, each with the reason. Adds the requested ids (`asked`) that are not
-    held posts."""
+    """Returns the posts that were not released or cancelled, each with the reason. Adds the requested ids (`asked`)
+    that are not held posts."""
     missing = dict.fromkeys(
         (post_id for post_id in asked or () if post_id not in {*done, *refused}), _NOT_HELD
     )

@@ -174,7 +174,8 @@ def _brands(caller: Caller, brand_id: str | None) -> tuple[str, ...] | None:
 
 
 def _check_absent(request: api.ListPublishedPosts, *names: str) -> None:
-    """Raises VALIDATION_ERROR for a filter that does not fit the order of the list."""
+    """Raises VALIDATION_ERROR if the request has one of the filters `names`, which the requested order does not
+    support."""
     for name in names:
         if getattr(request, name) is not None:
             raise invalid(name, f"cannot be used with sort={request.sort}")

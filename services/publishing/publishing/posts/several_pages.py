@@ -166,9 +166,9 @@ def _run(
 
 def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]) -> list[api.PlannedPage]:
     """Returns the pages to run: those with a unit of the month's quota, and those on which an earlier try has made a
-    post.
+    post or is sending one.
 
-    Voids the earlier tries on all other pages: they can no longer make a post.
+    Voids the tries on all other pages: they can no longer make a post.
     """
     held = [(page.operation_id, caller.try_number) for page in pages if not page.goes]
     if not held:
@@ -181,8 +181,9 @@ def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]
 def _check_once(
     app: SendingContext, caller: Caller, going: Sequence[api.PlannedPage], check: Callable[[], None]
 ) -> None:
-    """Runs `check` and raises its error. Before an error other than SERVICE_UNAVAILABLE, voids the request's earlier
-    tries, so that they can store nothing any more; if one of them has made a post meanwhile, drops the error."""
+    """Runs `check` and raises its error. Before it raises an error other than SERVICE_UNAVAILABLE, voids all tries of
+    the request so far, so that they can store nothing any more. If one of them has made a post by then, drops the
+    error."""
     try:
         check()
     except ApiError as error:

@@ -1,4 +1,4 @@
-"""Tells quota which operations made nothing, so that they use no unit of the month's quota."""
+"""Tells the quota service which operations made nothing, so that it gives their units back."""
 
 import structlog
 
@@ -11,11 +11,12 @@ log = structlog.get_logger()
 
 
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
-    """Answers quota's question which operations made nothing, by events: quota gives their units back. First voids the
-    tries that quota asks about, so that they can make nothing later.
+    """Answers a question of the quota service: which of these operations made nothing? Stages an event for each of
+    those, so that the quota service gives the unit back. First voids the tries asked about, so that they can make
+    nothing later.
 
-    An operation whose post or reply is being sent or looked up is undecided: quota asks about it again. All other
-    operations have made a post or a reply: they get no event, and their units stay used.
+    The quota service asks again about operations whose post or reply is being sent or looked up: one event lists them.
+    All other operations have made a post or a reply: they get no event, and their units stay used.
     """
     voided = PostOperations(connection).void([(one.operation_id, one.try_number) for one in asked.charges])
     answers = [

@@ -13,7 +13,7 @@ def platform_code(value: str) -> str: ...
 @overload
 def platform_code(value: None) -> None: ...
 def platform_code(value: str | None) -> str | None:
-    """Returns the code of a platform that is given by code or name, in upper or lower case, and None for None.
+    """Returns the code of the platform that `value` names by its code or name, in any case; None for None.
 
     Raises VALIDATION_ERROR for any other text.
     """

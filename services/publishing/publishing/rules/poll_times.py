@@ -62,7 +62,7 @@ def begin(poll: Poll) -> Poll:
 
 def advance(poll: Poll, found: CommentPage, *, has_news: bool) -> tuple[Poll, bool]:
     """Returns the poll after one more page of the list (newest first), and whether that was the last page to read.
-    `has_news`: whether any of its comments was not settled before (`StoredComments.has_news`)."""
+    `has_news`: whether one of the comments on it is new (`StoredComments.has_news`)."""
     times = [comment.created_at for comment in found.comments]
     newest = max((time for time in (poll.newest, *times) if time is not None), default=None)
     is_behind = poll.since is not None and all(time <= poll.since for time in times)

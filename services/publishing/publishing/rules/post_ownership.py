@@ -20,12 +20,13 @@ def own_post(
     although their remote ids are not known.
 
     If the look-up found the post by an id, that post is returned, unless another post has its remote id. Otherwise
-    `found.guess` has candidates with a similar text:
+    `found.guess` has candidates, posts on the platform that are similar:
 
-    - None is assigned while a similar post of the page is being sent: the platform's answer will tell that post's id.
-    - A similar post with other pictures or settings may own one candidate, because a look-up does not compare all of
-      these. So `post` gets one only if there are more candidates than such posts. Between equal posts any assignment is
-      right.
+    - While a similar post of ours is being sent on the page, `post` gets no candidate: the platform's answer will tell
+      which of them is that post.
+    - A similar post of ours with other pictures or settings may own one candidate, because a look-up does not compare
+      all of these. So `post` gets one only if there are more candidates than such posts. Between equal posts any
+      assignment is right.
     - Candidates are assigned in the order in which the attempts began, because a page's posts are sent one by one.
     """
     if found.guess is None:

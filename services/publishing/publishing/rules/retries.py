@@ -5,7 +5,7 @@ from contracts.platforms import DAY_SECONDS
 #: Waits before the 2nd, 3rd and 4th attempt (decisions "Publish attempts": at once, then 1, 5 and 15 minutes later).
 RETRY_WAITS_SECONDS = (60, 300, 900)
 MAX_ATTEMPTS = 1 + len(RETRY_WAITS_SECONDS)
-#: Once an outcome is older than the settling time, it is looked up at intervals of a quarter of its age, within these
+#: Once an outcome is older than the settle time, it is looked up at intervals of a quarter of its age, within these
 #: limits: some 40 calls in the day after which it is given up.
 LATE_LOOK_SECONDS, RAREST_LOOK_SECONDS = 30.0, 3_600.0
 
@@ -25,9 +25,9 @@ def wait_before_look(unknown_seconds: float, first_seconds: float, settle_second
     """Returns the seconds until the next look-up of an outcome that has been unknown for `unknown_seconds`.
 
     The first look-up comes `first_seconds` after the attempt. At each further look-up the outcome has been unknown for
-    twice as long as at the one before. One comes exactly at `settle_seconds`, because a post that the platform does not
-    show by then was not published. After that, the interval is a quarter of the time that has passed, but 30 s to an
-    hour.
+    twice as long as at the one before. One look-up comes exactly at `settle_seconds`, because a post that the platform
+    does not show by then was not published. After that, the interval is a quarter of the time for which the outcome has
+    been unknown, at least 30 s and at most an hour.
     """
     if unknown_seconds >= settle_seconds:
         return min(max(unknown_seconds / 4, LATE_LOOK_SECONDS), RAREST_LOOK_SECONDS)

@@ -26,9 +26,10 @@ from publishing.platforms.uploads.sources import exactly, stored
 from publishing.records import Attached, Post
 from publishing.rules.content import own_file
 
-#: Deadline of the call to media, which waits 20 s for renditions and then says that they are not ready.
+#: Deadline of the call to the media service, which waits 20 s for renditions and then says that they are not ready.
 _FILES_SECONDS = 30.0
-#: When a file is asked for again: if media does not say it, and while a client waits. A picture takes about a second.
+#: Seconds until a file is asked for again: if the media service names no time, and while a client waits. A picture
+#: takes about a second.
 _NOT_READY_SECONDS, _LOOK_SECONDS = 5.0, 0.5
 
 #: The accepted types by their first bytes (spec "Upload rules"); MP4 and QuickTime differ in the brand.

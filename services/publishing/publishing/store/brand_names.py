@@ -31,10 +31,10 @@ class BrandNames:
         self._connection = connection
 
     def link(self, brand_id: str, name: str) -> str:
-        """Returns the name to store with a page of the brand that is being linked: that of the newest event
-        brand.renamed, or `name` before the first one. No rename takes effect before the transaction ends.
+        """Returns the brand's name to store with a page that is being linked: the name in the newest event
+        brand.renamed, or `name` if there was no such event. No rename takes effect before the transaction ends.
 
-        `name`: the brand's name when its linking began, which may be old by now.
+        `name`: the brand's name when the linking began, which may be old by now.
         """
         row = self._connection.execute(_LINK, {"brand_id": brand_id, "name": name})
         return str(row.scalar_one())

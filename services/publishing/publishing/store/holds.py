@@ -13,8 +13,8 @@ from publishing.models import post_holds
 from publishing.records import Post
 from publishing.store.posts import taken_over
 
-#: A call that was in progress when its token was revoked has ended by then: the gateway gives no call to publishing
-#: more than a minute; ten minutes leave a wide margin.
+#: A call that was in progress when its token was revoked has ended by then: the gateway gives a call to this service
+#: at most a minute; ten minutes leave a wide margin.
 _WINDOW_SECONDS = 600
 #: `made_by` of a call for the posts of all makers.
 ANYBODY = "anybody"
@@ -113,8 +113,8 @@ class Holds:
         self._connection.execute(insert(post_holds).values(values))
 
     def next(self) -> Hold | None:
-        """Returns who lost access and whose posts are to be held now; None if there is nobody. The row is locked until
-        the transaction ends.
+        """Returns a maker who lost access and whose queued posts are to be held now; None if there is none. The row is
+        locked until the transaction ends.
         """
         row = self._connection.execute(_NEXT).first()
         return None if row is None else Hold(*row)
@@ -139,8 +139,8 @@ class Holds:
             raise ApiError(TOKEN_REVOKED)
 
     def lock(self, caller: Caller, request: HeldPosts, *, is_late_fine: bool, limit: int) -> HeldSelection:
-        """Locks and returns up to `limit` of the requested held posts that the caller may access. Posts that can be
-        released come first, then the others; both are ordered by time.
+        """Locks up to `limit` of the requested held posts that the caller may access, and returns them ordered by time.
+        If there are more, takes those that can be released before the others.
 
         `is_late_fine`: posts whose time has passed can be released as well.
         """

@@ -13,7 +13,7 @@ from publishing.records import Row
 
 
 class LinkRow(Row):
-    """A row of the table of link sessions. `models.links` explains the columns."""
+    """A row of the table of link sessions. `page_models.links` explains the columns."""
 
     id: str
     account_id: str
@@ -105,7 +105,7 @@ class Links:
         return self._connection.execute(statement.values(refused_at=clock_now())).rowcount == 1
 
     def end_of_account(self, account_id: str) -> None:
-        """Deletes the account's link sessions to which a browser may still come back."""
+        """Deletes the account's link sessions in which the person has not decided yet."""
         self._connection.execute(
             delete(links).where(
                 links.c.account_id == account_id, links.c.state.in_(("pending", "exchanging"))

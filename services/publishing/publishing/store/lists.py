@@ -139,8 +139,8 @@ class Lists:
         return self._posts(_soonest(ranges, states, search is not None), values)
 
     def scheduled_end(self, account_id: str, **where: Any) -> Place | None:
-        """Returns the place at which a text search of this list must stop to be fast; None if it may read the whole
-        list."""
+        """Returns the place (time and id) at which a text search of `scheduled` with these filters must stop to be
+        fast; None if it may read the whole list."""
         ranges, states, values = _scheduled(account_id, **where)
         rows = _soonest_end(ranges, states).fetch(self._connection, values | {"reads": _READ})
         return (rows[0][0], rows[0][1]) if rows else None
@@ -182,8 +182,8 @@ class Lists:
         return self._posts(_commented(ranges[0], of_range), values | {"limit": limit})
 
     def published_end(self, account_id: str, **where: Any) -> Place | None:
-        """Returns the place at which a text search of this list must stop to be fast; None if it may read the whole
-        list."""
+        """Returns the place (time and id) at which a text search of `published` with these filters must stop to be
+        fast; None if it may read the whole list."""
         ranges, values = _published(account_id, **where)
         rows = _newest_end(ranges).fetch(self._connection, values | {"reads": _READ})
         return (rows[0][0], _FIRST_ID) if rows else None
@@ -203,7 +203,7 @@ def _scheduled(
     until: datetime | None = None,
 ) -> tuple[str, tuple[str, ...], dict[str, Any]]:
     """Returns the parts of a statement with these filters: the name of its index ranges, the states, and the
-    parameters. `after`: the last row of the previous page."""
+    parameters. `after`: the list begins after this place (time and id of a post)."""
     states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
     if page_id is not None:
         ranges = "page"
@@ -234,9 +234,9 @@ def _published(
     since: datetime | None,
     before: Place | None,
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Returns what a statement for published posts with these filters needs: the SQL of the list of ids (an account,
-    pages or brands) and of the condition that a post belongs to one of them, and the values of the parameters.
-    `before`: the last row of the previous page.
+    """Returns the parts of a statement for published posts with these filters: the SQL that lists its index ranges (an
+    account's platforms, brands or pages), the SQL condition that a post lies in such a range, and the parameters.
+    `before`: the list begins at the first post before this place (time and id of a post).
     """
     if page_id is not None:
         ranges = _OF_PAGE

@@ -73,8 +73,8 @@ class PostOperations:
         self._connection = connection
 
     def void(self, tries: Collection[tuple[str, int]]) -> Voided:
-        """Voids operations that have made nothing yet, given as (id, last try to void): these tries may not write any
-        more.
+        """Voids the given tries of operations that have not made anything yet: these tries may not write any more.
+        `tries`: (operation id, number of the last try to void).
 
         Waits for a try that is storing something now. Raises SERVICE_UNAVAILABLE if that takes too long.
         """

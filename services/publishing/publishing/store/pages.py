@@ -266,8 +266,8 @@ class Pages:
         ]  # fmt: skip
 
     def last_refusals(self, page_ids: Sequence[str]) -> dict[str, api.LastRefusal]:
-        """Returns the last post of each page that the platform refused, by the page's id. Leaves out pages of which a
-        later post went out, and those without a refusal.
+        """Returns each page's last post that the platform refused, by page id. Leaves out pages that have published a
+        later post, and those without a refusal.
         """
         if not page_ids:
             return {}

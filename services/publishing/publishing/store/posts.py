@@ -266,7 +266,8 @@ class Posts:
         return self.change(post_id, {"state": "cancelled", "out_at": None}, states=states)
 
     def pending_of_page(self, page_id: str) -> list[Post]:
-        """Returns the posts of a page that are neither published nor ended, locked until the transaction ends."""
+        """Returns the posts of a page that have not ended (queued, held, being sent or looked up), locked until the
+        transaction ends."""
         return self._all(_PENDING_OF_PAGE, {"page_id": page_id})
 
     def cancel_queued_of_page(self, page_id: str) -> list[Post]:

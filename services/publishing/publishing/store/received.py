@@ -188,8 +188,8 @@ class Received:
         )
 
     def posts_of(self, platform: str, places: Iterable[tuple[str, str]]) -> list[Post]:
-        """Returns our posts with these (platform's account id, remote id). A page linked in several brands has a post
-        in each."""
+        """Returns our published posts with these pairs of a platform's account id and a remote id, on all pages linked
+        to these accounts."""
         asked = sorted(set(places))
         if not asked:
             return []

@@ -1,4 +1,5 @@
-"""SQL of reconciliation: ends lapsed claims, looks unknown outcomes up, and reads what distinguishes similar posts.
+"""SQL of reconciliation: ends claims, claims posts whose outcome must be looked up, and reads what distinguishes
+similar posts.
 
 Look-ups run in real time (`clock_timestamp()`), like leases.
 """
@@ -107,20 +108,22 @@ class UnknownOutcome(NamedTuple):
 
 
 class Reconciliation:
-    """The statements that end lapsed claims, and those that look-ups of unknown outcomes need. `first_look_seconds`:
-    the wait before the first look-up of an attempt whose claim is ended."""
+    """The statements that end claims, and those that look-ups of unknown outcomes need."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
     def lapse_of_worker(self, worker_id: str, first_look_seconds: float) -> tuple[int, bool]:
-        """Ends a batch of the claims of a worker that is gone. Returns how many it ended, and whether none is left."""
+        """Ends a batch of the claims of a worker that is gone. Returns how many it ended, and whether none is left.
+
+        A post whose platform may have been called is looked up there after `first_look_seconds`.
+        """
         count = self._lapse(_LOCK_CLAIMED, first_look_seconds, worker=worker_id, limit=_BATCH)
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 
     def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
-        """Ends the claims among these that have not lapsed yet. Returns how many it ended. A post whose platform may
-        have been called is looked up there after `first_look_seconds`.
+        """Ends those of these claims that have not ended yet. Returns how many it ended. A post whose platform may have
+        been called is looked up there after `first_look_seconds`.
         """
         if not claims:
             return 0
@@ -135,7 +138,7 @@ class Reconciliation:
         return [UnknownOutcome(Post.of(row), row["unknown_seconds"], row["began_at"]) for row in rows]
 
     def remote_ids_of_others(self, unknown: UnknownOutcome) -> set[str]:
-        """Returns the remote ids of the page's other posts, which the look-up may find as well."""
+        """Returns the remote ids of the page's other posts, because the look-up may find those posts as well."""
         values = {"page_id": unknown.post.page_id, "id": unknown.post.id, "began_at": unknown.began_at}
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 

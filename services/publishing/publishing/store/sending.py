@@ -280,7 +280,8 @@ class Sending:
         """Stores an attempt for each claim that still holds, and returns the posts' ids. Commit before calling the
         platform.
 
-        If the maker of a post has lost access, its attempt does not begin: the claim ends, and the post is held.
+        Stores none for a post whose maker has lost access: that post returns to the queue later, and is held when it is
+        claimed again.
         """
         if not claims:
             return set()
@@ -311,8 +312,8 @@ class Sending:
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns the posts among these whose outcome was stored after their client stopped waiting, so that an event
-        must report it. Each post is returned only once."""
+        """Returns those of these posts whose outcome was stored while their client still waited, but whose client has
+        stopped waiting since, so that an event must report the outcome. Each post is returned only once."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:
