@@ -67,8 +67,8 @@ def one_page(
 ) -> tuple[tuple[Row, ...], str | None]:
     """Returns the first `limit` rows of `found`, and the cursor of the next page, or None if `found` has no more rows.
 
-    `found`: rows of a list that is sorted by time and then by id, read with `limit + 1`.
-    `position`: returns the time and the id of a row.
+    `found`: up to `limit + 1` rows of a list that is sorted by time and then by id. `position`: returns the time and
+    the id of a row.
     """
     page = tuple(found[:limit])
     return page, encode_position(*position(page[-1])) if len(found) > limit else None

@@ -1,7 +1,7 @@
 """`python -m chassis.run <service>…` runs a service until SIGTERM, which lets running calls end first.
 
-If it names several services, they share the process, which suits small servers. Each has its own connections and
-workers, and its own database from DATABASE_URL_<SERVICE>. They share all other settings.
+If the command names several services, they share the process, which suits small servers. Each has its own connections
+and workers, and its own database from DATABASE_URL_<SERVICE>. They share all other settings.
 """
 
 # The patch precedes every other import: a module imported earlier would keep blocking sockets and locks.

@@ -12,9 +12,9 @@ _AUTHORITIES = "cacertfile"
 def parameters(url: str) -> pika.URLParameters:
     """Returns pika's parameters for `url`. The broker's certificate must be valid for the host in the URL.
 
-    The certificate must be signed by an authority in the file that `cacertfile` in the URL names, or by one that the
-    system trusts. Reconnecting uses the same parameters, so it never falls back to plain text. Raises OSError when the
-    file cannot be read, ValueError for a URL that pika does not accept.
+    The certificate must be signed by an authority in the file that `cacertfile` in the URL names; without `cacertfile`,
+    by one that the system trusts. Reconnecting uses the same parameters, so it never falls back to plain text. Raises
+    OSError when the file cannot be read, ValueError for a URL that pika does not accept.
     """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))

@@ -12,7 +12,7 @@ _MOST_SENDERS = 10_000
 
 
 class Lateness:
-    """Keeps each sender's fastest recent frame, and tells by how much others are later."""
+    """Remembers each sender's fastest recent frame, and computes by how much the sender's other frames are later."""
 
     def __init__(self) -> None:
         #: Sender → when the window began, the least clock difference in it, and in the window before.

@@ -254,8 +254,8 @@ class Bus(Clients):
         self._fail(pending.call.id, reason, ServiceAway)
 
     def give_up(self, service: str, after_frame: int) -> None:
-        """Fails the calls of a service that does not run: those in frames with a number above `after_frame`, which wait
-        in its queue.
+        """Fails the calls that wait in the queue of a service that does not run: those in frames with a number above
+        `after_frame`.
         """
         for pending in list(self._pending.values()):
             if pending.service == service and pending.frame_id > after_frame:

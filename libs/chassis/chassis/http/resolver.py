@@ -27,7 +27,7 @@ class NoTurn(TimeoutError):
 
 
 class Resolver:
-    """Looks up host names in a few threads. A process has one: `resolver()`."""
+    """Looks up host names in a limited number of threads. A process has one: `resolver()`."""
 
     def __init__(self, at_once: int) -> None:
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="look-up")

@@ -1,4 +1,4 @@
-"""A cache for the objects of which a process has one."""
+"""A cache for objects of which a process must have only one."""
 
 import threading
 from collections.abc import Callable, Hashable
@@ -12,8 +12,8 @@ def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
     """Decorates a function like `functools.cache`, but runs it once for the same arguments even when several threads
     call it before its first result. The others wait.
 
-    `functools.cache` runs it for each of these threads: all loops of a service ask for its context at the start, and
-    each would get one of its own. An error is not kept: the next call runs the function again.
+    With `functools.cache` each of these threads would run it: all loops of a service ask for its context at the start,
+    and each would get another one. An error is not kept: the next call runs the function again.
     """
     lock, cached = threading.Lock(), cache(make)
 

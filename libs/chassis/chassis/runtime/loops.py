@@ -166,8 +166,8 @@ class Finish(Entrypoint):
     expected_exceptions = (ApiError,)
 
     def stop(self) -> None:
-        """Waits until the ordinary loops have ended, then runs the method as a worker: the container waits for workers
-        before it stops the objects that they use."""
+        """Waits until the loops without `until_the_end` have ended, then runs the method as a worker: the container
+        waits for workers before it stops the objects that they use."""
         for entrypoint in self.container.entrypoints:
             if isinstance(entrypoint, Loop) and not entrypoint.until_the_end:
                 entrypoint.wait_ended()

@@ -37,8 +37,8 @@ def abi() -> int:
 def make_ruleset(readable: Iterable[str], executable: Iterable[str] = ()) -> int:
     """Returns a descriptor of rules that permit reading under `readable` and executing the files `executable`.
 
-    Writing and TCP connections are refused. Paths that do not exist, or that this process cannot reach anyway, are
-    left out. Raises OSError if the kernel refuses a rule.
+    Writing is refused; from ABI 4 on also TCP, from ABI 6 on also signals and abstract unix sockets. Paths that do not
+    exist, or that this process cannot reach anyway, are left out. Raises OSError if the kernel refuses a rule.
     """
     version = abi()
     files = (1 << _FILE_RIGHTS[max(1, min(version, max(_FILE_RIGHTS)))]) - 1
