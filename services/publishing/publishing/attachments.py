@@ -105,7 +105,7 @@ def settle(app: AppContext, post: Post, revision: int = 0) -> None:
     """Tells the media service at once which files a post uses now. If the service does not answer, the event
     `post.media` tells it later.
 
-    `revision`: that of the post's newest event `post.media`, so that the media service ignores older ones that arrive
+    `revision`: that of the post's newest event `post.media`; the media service then ignores older events that arrive
     later.
     """
     if post.state in UNENDED and post.media_ids:

@@ -283,7 +283,7 @@ class Post(Row):
 
     @property
     def owner(self) -> Caller:
-        """The caller for our own calls of the media service, which no client makes: the post's account with all its
+        """The caller in our own calls to the media service, which no client asks for: the post's account with all its
         brands."""
         return Caller(account_id=self.account_id, user_id=self.account_id)
 

@@ -24,8 +24,8 @@ _STAGED_AT_ONCE = 100
 
 
 class StoredComments(NamedTuple):
-    """The result of storing comments. `ids`: platform's id → our id, also for the comments to which a stored one
-    replies."""
+    """The result of storing comments. `ids`: platform's id → our id, also for each comment that a stored comment
+    replies to."""
 
     ids: dict[str, str]
     #: Platform's id → whether the page itself wrote the comment; None if the platform does not say who did.

@@ -198,8 +198,8 @@ def _begin(
     comment: CommentRow,
     lease_seconds: float,
 ) -> tuple[PageRow, ReplyRow]:
-    """Stores the reply as claimed by this try. If the platform refused an earlier reply of the operation, claims that
-    one instead. Returns the page and the reply.
+    """Stores the reply as claimed by this try. If an earlier reply of the operation has failed, claims that one
+    instead. Returns the page and the reply.
 
     Raises Done if the operation has already made a reply, IDEMPOTENCY_IN_PROGRESS if this try may not write any more,
     NOT_FOUND for an unlinked page, and PAGE_EXPIRED for an expired one.

@@ -1,4 +1,5 @@
-"""The accounts that a login gives access to: encrypted with the link session until the client chooses them.
+"""The accounts that a login gives access to. They are stored in the link session, encrypted, until the client chooses
+among them.
 
 Until the person agrees, only that person's browser can decrypt them (`pages/browser.py`).
 """

@@ -331,7 +331,7 @@ def login_of(app: AppContext, platform: str, account_type: str | None) -> Login:
 
 
 def _storable(values: dict[str, str]) -> dict[str, str]:
-    """Removes characters from the platform's texts that PostgreSQL cannot store."""
+    """Removes from the platform's texts the characters that PostgreSQL cannot store, and shortens long texts."""
     return {
         name: content.storable(value) if name != "unconfirmed" else value for name, value in values.items()
     }

@@ -26,8 +26,9 @@ def unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.Page
     """Unlinks a page, only once even if the request is repeated.
 
     Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a page that the caller may not use. Raises PAGE_IN_USE if the page has
-    posts that have not ended and the request does not cancel them. Raises POST_IN_PROGRESS while a post of the page is
-    being sent or looked up, and while a first comment or a reply is being sent.
+    posts that have not ended (queued, held, being sent or looked up) and the request does not cancel them. Raises
+    POST_IN_PROGRESS while a post of the page is being sent or looked up, and while a first comment or a reply is being
+    sent.
     """
     work = partial(_unlink, app, caller, request)
     return once(app.database, caller, work, partial(_answered_again, app, caller))

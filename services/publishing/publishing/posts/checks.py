@@ -1,4 +1,4 @@
-"""Checks that several use cases of posts share: each raises the error for the client.
+"""The checks that several use cases of posts share. Each raises the error for the client.
 
 The guardrails' rules are in `rules/guardrails.py`. Here they are applied to times read under the database's locks.
 """
@@ -113,10 +113,10 @@ def unchangeable(store: Posts, post_id: str) -> NoReturn:
 def check_guardrails(
     store: Posts, page: PageRow, at: datetime | None, around: Surroundings, *, without: str = ""
 ) -> None:
-    """Raises PAGE_PUBLISH_GUARDRAIL or BRAND_PUBLISH_GUARDRAIL if a post scheduled for `at` (None: published now)
-    would break a guardrail, given the other posts `around` that time. `without` is the id of a post that is moved.
+    """Raises PAGE_PUBLISH_GUARDRAIL or BRAND_PUBLISH_GUARDRAIL if a post scheduled for `at` (None: published now) would
+    break a guardrail, given the other posts `around` that time. `without` is the id of a post that is moved.
 
-    The error's wait counts from the requested time, or from now.
+    The error's `retry_after_seconds` counts from `at`, or from now.
     """
     moment, near = at or around.now, around.near
     # Of the brand's posts only the number is read: as many times as the cap if the brand has reached it, else none.

@@ -46,8 +46,8 @@ def publish(
     stored.
 
     Raises PLATFORM_REJECTED or PLATFORM_OUTCOME_UNKNOWN after the call of the platform. Before the call it raises
-    UNSUPPORTED_PLATFORM, PAGE_EXPIRED, MEDIA_PROCESSING when files are not ready, and the errors of schedule that are
-    not about times. Raises POST_IN_PROGRESS while a post of the same operation is being sent or looked up.
+    UNSUPPORTED_PLATFORM, PAGE_EXPIRED, MEDIA_PROCESSING when files are not ready, and those errors of `schedule` that
+    are not about times. Raises POST_IN_PROGRESS while a post of the same operation is being sent or looked up.
     """
     work = partial(_publish, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))

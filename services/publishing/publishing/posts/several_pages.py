@@ -63,7 +63,7 @@ def schedule_on_pages(app: SendingContext, caller: Caller, request: api.Schedule
 
 def publish_on_pages(app: SendingContext, caller: Caller, request: api.PublishPosts) -> api.PageResults:
     """Publishes a post now on every page for which the month's quota suffices. A page that is not finished in time has
-    an unknown outcome."""
+    an unknown outcome, or the error SERVICE_UNAVAILABLE if its post was not begun."""
     pages = pages_of(app, caller, request)
 
     def one(who: Caller, page: PageRow, answer: Answer) -> api.PageResult:

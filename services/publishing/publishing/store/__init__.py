@@ -1,4 +1,4 @@
-"""All SQL of the service, one file for each noun. Each class runs statements over an open connection."""
+"""All SQL of the service, one file for each subject. Each class runs statements over an open connection."""
 
 from sqlalchemy import Connection
 

@@ -119,7 +119,8 @@ class PageQueues:
         self._connection = connection
 
     def lock_due(self, count: int, per_queue: int) -> Locked:
-        """Locks up to `count` free pages that have due posts, those with the longest waiting post first."""
+        """Locks up to `count` pages that have due posts, those with the longest waiting post first. Skips pages for
+        which a post is being sent, and pages that another transaction has locked."""
         locked: dict[str, PageRow] = {}
         contended: dict[str, list[str]] = {}
         passed_over: set[str] = set()
@@ -147,7 +148,7 @@ class PageQueues:
         self._connection.execute(_WAIT_FOR_BRAND, {"brand": brand_id, "timeout": timeout})
 
     def lock_pages(self, page_ids: Sequence[str], count: int, per_queue: int) -> Locked:
-        """Locks up to `count` of these pages, whose brand this transaction has locked."""
+        """Locks up to `count` of these pages. This transaction must have locked their brand before."""
         locked = self._try_remote_pages(self._lock_pages(page_ids, count), ())
         return Locked(self._with_due(locked, per_queue), {})
 

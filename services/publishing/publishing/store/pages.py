@@ -168,7 +168,7 @@ class Pages:
         )
 
     def linked_accounts(self, brand_id: str, platform: str) -> set[str]:
-        """Returns the platform's accounts that are linked to a brand."""
+        """Returns the platform's ids of the accounts that are linked to a brand."""
         statement = select(pages.c.remote_account_id).where(
             pages.c.brand_id == brand_id, pages.c.platform == platform, pages.c.unlinked_at.is_(None)
         )

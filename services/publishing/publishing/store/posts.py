@@ -234,7 +234,7 @@ class Posts:
         return Plans(row.page or [], (is_scheduled and row.scheduled) or [], row.brand or [])
 
     def add(self, values: dict[str, Any]) -> Post:
-        """Adds a queued post, whose operation the caller has locked, and returns it."""
+        """Adds a queued post and returns it. The caller must have locked the post's operation."""
         [row] = _ADD.fetch(self._connection, _as_text(values))
         return Post(*row)
 
