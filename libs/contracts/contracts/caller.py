@@ -39,7 +39,8 @@ class Caller(Record, omit_defaults=True):
     try_number: int = 1
 
     def reaches(self, brand_id: str) -> bool:
-        """Whether the token may access this brand, which must be a brand *of the caller's account*."""
+        """Whether the token may access this brand. Call it only for a brand of the caller's account: it does not check
+        the owner."""
         return self.brand_ids is None or brand_id in self.brand_ids
 
     def check_reach(self, account_id: str, brand_id: str, *, field: str | None = None) -> None:
@@ -85,5 +86,5 @@ class Maker(Record):
 
 
 def maker_columns(caller: Caller) -> dict[str, str | None]:
-    """Returns the values of the columns that name a row's maker: the caller who made, changed or released it last."""
+    """Returns the values of the columns that store the caller as the maker of a row."""
     return {"maker_user_id": caller.user_id, "maker_token_id": caller.token_id or None}

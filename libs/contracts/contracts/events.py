@@ -167,7 +167,7 @@ class AccountChanged(Record):
 
 
 class BrandRenamed(Record):
-    """The owner of a brand has set its name. Publishing stores the name with the brand's pages."""
+    """The owner of a brand has set its name. The service `publishing` stores the name with the brand's pages."""
 
     brand_id: str
     name: str
@@ -196,9 +196,8 @@ class PostsHeld(Record, rename="camel"):
 
 
 class HoldEnded(Record):
-    """Somebody released or cancelled held posts of one brand that one person or token had made. For the brand's audit
-    log.
-    """
+    """Somebody released or cancelled held posts. All are posts of one brand, made by one person or token. The event is
+    for the brand's audit log."""
 
     brand_id: str
     #: released or cancelled
@@ -235,9 +234,8 @@ class WebhookTest(Record, rename="camel"):
 
 
 class UnitReturned(Record):
-    """An operation must get back the unit that it used of a monthly counter: its tries up to `try_number` published
-    nothing and never will.
-    """
+    """Reports that an operation gets back the unit that it used of a monthly counter, because its tries up to
+    `try_number` published nothing and never will."""
 
     operation_id: str
     try_number: int = 1
@@ -252,9 +250,8 @@ class UnconfirmedUnit(Record):
 
 
 class UnitsUnconfirmed(Record):
-    """Units of monthly counters whose calls must have ended by now. Publishing finds the operations that had no effect,
-    and has their units refunded.
-    """
+    """Units of monthly counters whose calls must have ended by now. The service `publishing` finds out which of the
+    operations had no effect, and has their units refunded."""
 
     charges: tuple[UnconfirmedUnit, ...]
 
@@ -262,7 +259,7 @@ class UnitsUnconfirmed(Record):
 class UnitsUndecided(Record):
     """The answer to `UnitsUnconfirmed` about operations whose publish or reply is still being sent or reconciled.
 
-    Quota asks about their units again later.
+    The service `quota` asks about their units again later.
     """
 
     charges: tuple[UnconfirmedUnit, ...]

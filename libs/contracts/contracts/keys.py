@@ -1,4 +1,5 @@
-"""Rotation of the keys that encrypt stored secrets. The operator makes the same call to every service that has some."""
+"""Rotation of the keys that encrypt stored secrets. The operator makes the same call to every service that stores such
+secrets."""
 
 from contracts.record import Record
 

@@ -152,7 +152,7 @@ class UploadTicket(Record):
 class CommitUpload(Record):
     """Reports that all bytes are in the storage.
 
-    Media inspects them, then keeps the file, or deletes and refuses it.
+    The media service inspects them. Then it keeps the file, or deletes and refuses it.
     """
 
     upload_id: str
@@ -199,10 +199,10 @@ class CompleteParts(Record):
 class AttachMedia(Record):
     """Attaches files to a post that is about to be stored or changed.
 
-    The attachment is provisional until the event `post.media` confirms it. If the caller dies in between, the files
-    count as used by the post for ten minutes, and cannot be deleted for a day. Repeating the call starts the ten
-    minutes again. A call with other `media_ids` replaces the files that are attached provisionally; confirmed files
-    stay until the next event.
+    The attachment is provisional until the event `post.media` confirms it. If that event never comes, lists show the
+    files as used by the post for ten minutes, and the files cannot be deleted for a day. Repeating the call starts both
+    times again. A call with other `media_ids` replaces the files that are attached provisionally; confirmed files stay
+    until the next event.
     """
 
     post_id: str
@@ -298,7 +298,8 @@ class LocatedFile(Record):
 
 
 class SandboxReport(Record):
-    """How the process that decodes uploads is confined on the answering machine (`chassis.sandbox.confinement`)."""
+    """How the process that decodes uploads is confined, on the machine of the replica that answers the call
+    (`chassis.sandbox.confinement`)."""
 
     #: 0: no Landlock. Version 4 and later also refuse TCP.
     landlock_abi: int

@@ -1,4 +1,4 @@
-"""Messages of the operator's `platform check`, which publishing carries out."""
+"""Messages of the operator's command `platform check`, which the service `publishing` carries out."""
 
 from typing import Literal
 
@@ -6,7 +6,7 @@ from contracts.record import Record
 
 
 class CheckPlatform(Record):
-    """A request to check that a platform behaves as Posthaste relies on.
+    """A request to check whether a platform still behaves in the ways on which Posthaste relies.
 
     `page_id`: the page whose credentials are used. Without it, only the parts that need no credentials are checked.
     """

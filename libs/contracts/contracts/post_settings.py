@@ -1,7 +1,7 @@
 """A post's settings for one platform: what `facebook_settings`, `x_settings` and so on may hold.
 
-They cross the bus as plain objects, because a release must pass on what a newer one added; publishing checks them
-against these records, and `/openapi.json` describes them.
+They cross the bus as plain objects, because a release must pass on fields that a newer release has added. The service
+`publishing` checks them against these records, and `/openapi.json` describes them.
 """
 
 from typing import Annotated, Literal

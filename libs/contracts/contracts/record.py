@@ -21,8 +21,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 
     @classmethod
     def made_from(cls, source: object, **known: Any) -> Self:
-        """Returns a record with the attributes of `source` that have the names of its fields, and with the fields in
-        `known`, which take precedence. A field that neither of them has gets its default."""
+        """Returns a record whose fields are copied from the attributes of `source` with the same names. Fields in
+        `known` take precedence. A field that is in neither gets its default."""
         for name in cls.__struct_fields__:
             if name not in known and (value := getattr(source, name, _ABSENT)) is not _ABSENT:
                 known[name] = value

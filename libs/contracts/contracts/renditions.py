@@ -1,7 +1,8 @@
 """How a file must be converted so that a platform takes it: scaled, compressed, another type; never cropped. Pure.
 
-Publishing tells the user what will be done, and media makes the rendition: both use these functions. What no conversion
-can change (shape, length) is checked in publishing's `platforms/limits.py`.
+The service `publishing` tells the user what will be converted, and the service `media` makes the rendition: both use
+these functions. What no conversion can change (shape, length) is checked in `platforms/limits.py` of the service
+`publishing`.
 """
 
 import math
@@ -166,7 +167,8 @@ def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
 
 
 def _picture(platform_code: str, file: FileFacts) -> Need:
-    """Returns what a JPEG of this image must be for the platform. Every platform that takes images takes JPEG."""
+    """Returns the need for a JPEG of this image that the platform takes. Every platform that takes images takes
+    JPEG."""
     limits = PLATFORMS[platform_code].files["photo"]
     shown = structs.replace(
         limits, longest_side_max=min(limits.longest_side_max or LONGEST_SIDE, LONGEST_SIDE)

@@ -82,7 +82,8 @@ class BrandOwner(Record):
 
 
 class SetCollaborator(Record):
-    """A request of the operator to add a collaborator or change a role, or of the brand's owner to change a role."""
+    """A request to give a user a role on a brand. The brand's owner can only change the role of a collaborator; the
+    operator can also make a user a collaborator."""
 
     brand_id: str
     user_id: str
@@ -119,8 +120,8 @@ class CollaboratorList(Record):
 class RemoveCollaborator(Record):
     """A request to remove a collaborator from a brand.
 
-    With `keep`, their subscriptions stay active, and their posts stay queued. Otherwise publishing holds the posts, and
-    webhooks disables the subscriptions.
+    The queued posts that they made for the brand are held, and their subscriptions for it are disabled. With `keep`,
+    both stay as they are.
     """
 
     brand_id: str
@@ -144,9 +145,10 @@ class AuditEntry(Record):
 
 
 class ListAudit(Record):
-    """A request for a brand's audit log. The operator names any brand, and gets its newest entries.
+    """A request for entries of the audit logs of brands, newest first.
 
-    A person names one of their own brands, or none for the entries of all.
+    The operator names any brand, and gets its newest entries. An owner gets one page of entries: of the brand that they
+    name or, if they name none, of all their brands.
     """
 
     brand_id: str | None = None

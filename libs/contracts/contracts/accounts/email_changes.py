@@ -53,9 +53,9 @@ class EmailChangeLink(Record):
 
 
 class ConfirmEmailChange(EmailChangeLink, kw_only=True):
-    """Confirms a new e-mail address.
+    """A request to change the account's address to the one that the link confirms.
 
-    The password proves that the mailbox belongs to the person who requested the change.
+    The account's password proves that the mailbox belongs to the person who requested the change.
     """
 
     password: str

@@ -80,8 +80,8 @@ class EditToken(TokenId, kw_only=True):
 class RevokeToken(TokenId):
     """A request to revoke a token.
 
-    With `keep`, the token's subscriptions stay active, and its posts stay queued. Otherwise publishing holds the posts,
-    and webhooks disables the subscriptions.
+    The queued posts made with the token are held, and the subscriptions made with it are disabled. With `keep`, both
+    stay as they are.
     """
 
     keep: bool = False
@@ -90,7 +90,7 @@ class RevokeToken(TokenId):
 class ListTokens(Record):
     """A request for an account's tokens, newest first.
 
-    The operator names the account, and gets all of them; a person gets one page of their own.
+    The operator names the account, and gets all its tokens. A person gets one page of their own tokens.
     """
 
     user_id: str = ""

@@ -122,8 +122,8 @@ class PageContent(Record):
 
 
 class PlannedPage(PageContent, kw_only=True):
-    """One of the pages of a call, with the id of the operation that makes its post. The id is derived from the
-    call's."""
+    """One of the pages of a call, with the id of the operation that makes its post. That id is derived from the
+    operation id of the call."""
 
     operation_id: str
     #: False: validated with the others but not posted, because the quota is used up.

@@ -38,9 +38,9 @@ class LinkBegun(Record):
 
 
 class FinishLink(Record):
-    """What a platform's login has returned to us. `platform` is its full lowercase name.
+    """The parameters with which a platform's login sent the browser back to us. `platform` is its full lowercase name.
 
-    `browser`: the secret key of the browser to which the login returned, derived from its cookie.
+    `browser`: the secret key of the browser that came back, as in `ViewLink`; empty if it sent no cookie.
     """
 
     platform: str
@@ -54,7 +54,8 @@ class FinishLink(Record):
 class ViewLink(Record):
     """A request for the progress of linking, for the person in the browser who does it.
 
-    `browser` is a secret key of 64 hex digits, derived from the browser's cookie. Publishing stores only its hash.
+    `browser`: a secret key of 64 hex digits by which the service `publishing` recognizes the browser. The gateway
+    derives it from the browser's cookie; only its hash is stored.
     """
 
     session_id: str
@@ -64,7 +65,8 @@ class ViewLink(Record):
 class DecideLink(Record):
     """The person's decision whether the brand gets access to the pages found.
 
-    `browser`: the secret key of the person's browser, derived from its cookie.
+    `browser`: the secret key of the person's browser, as in `ViewLink`. The decision counts only if it comes from the
+    browser that logged in at the platform.
     """
 
     session_id: str

@@ -77,8 +77,8 @@ class PageCounts(Record):
 
 
 class LinkPage(Record):
-    """The operator's request to connect a platform account to a brand. Repeated, it gives the same page the new
-    token."""
+    """The operator's request to connect a platform account to a brand. If the account is a page of the brand already,
+    that page gets the new token."""
 
     owner_account_id: str
     brand_id: str
