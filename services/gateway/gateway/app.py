@@ -146,7 +146,7 @@ def _log(exchange: Exchange, answer: Answer) -> None:
 
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
     """Returns the response headers about the token (spec "Authentication"): tier and scopes if the token was found, the
-    rate limit if quota has answered."""
+    rate limit if the service `quota` has answered."""
     headers: list[tuple[str, str]] = []
     if exchange.authenticated is not None:
         caller, token = exchange.authenticated.caller, exchange.authenticated.token
@@ -170,7 +170,8 @@ def _response(answer: Answer, request_id: str, more: list[tuple[str, str]] | Non
 
 
 def _refuse(environ: Environ, error: HTTPException) -> Response:
-    """Answers a request that matches no endpoint: an invalid host, an unknown path, a wrong method."""
+    """Answers a request that matches no endpoint (an invalid host, an unknown path, a wrong method), or that failed
+    unexpectedly."""
     request_id = request_id_of(environ)
     if isinstance(error, MethodNotAllowed):
         answer = refusal(ApiError(METHOD_NOT_ALLOWED), request_id)

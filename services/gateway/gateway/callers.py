@@ -40,7 +40,7 @@ class CallerCache:
         self._monotonic = monotonic
         self._lock = threading.Lock()
         self._entries: dict[str, tuple[float, Authenticated]] = {}
-        #: Calls to accounts that have not been answered, by token.
+        #: Calls to the service `accounts` that have not been answered, by token.
         self._calls: dict[str, Future[Authenticated]] = {}
 
     def find(self, token_sha256: str) -> Authenticated:
@@ -116,7 +116,7 @@ class TokenUsage:
             self._uses[token_id] = (count + 1, at)
 
     def flush(self) -> None:
-        """Sends the counts to accounts. Counts that accounts did not take are sent again next time."""
+        """Sends the counts to the service `accounts`. Counts that it did not accept are sent again next time."""
         with self._lock:
             uses, self._uses = self._uses, {}
         rows = [

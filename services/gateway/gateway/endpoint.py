@@ -17,7 +17,8 @@ _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 @dataclass(eq=False)
 class Endpoint:
-    """One operation of the API: a decorator of its handler, `(exchange, request) -> result`."""
+    """One operation of the API. An instance is also the decorator of the operation's handler, which is called as
+    `(exchange, request) -> result`."""
 
     method: str
     #: The path, below the base path unless `outside`; `{id}` names a field of the request.
@@ -51,7 +52,7 @@ class Endpoint:
     several: type | None = None
     #: Whether successful calls are in the request log. False for reading the log: clients that poll it would fill it.
     is_logged: bool = True
-    #: Adds headers to an error, if the caller holds the scope and quota has admitted the call.
+    #: Adds headers to an error, if the token has the scope and the service `quota` has admitted the call.
     on_refusal: Callable[[Any, ApiError], None] | None = None
     handler: Callable[[Any, Any], Any] = field(init=False)
     request: type = field(init=False)

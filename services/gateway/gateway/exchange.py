@@ -35,8 +35,8 @@ Result = TypeVar("Result")
 
 
 class Exchange:
-    """The state of one request: its input, its caller, the claim on its idempotency key, quota's verdict, and the
-    headers of the answer.
+    """The state of one request: its input, its caller, the claim on its idempotency key, the verdict of the service
+    `quota`, and the headers of the answer.
 
     The pipeline's steps fill it in; handlers use `caller`, `services`, `ask` and `relay`.
     """
@@ -92,7 +92,8 @@ class Exchange:
 
     @property
     def has_time(self) -> bool:
-        """Whether enough time is left to refund the unit of quota and to release the key before the answer is sent."""
+        """Whether enough time is left to refund the request's unit and to release its idempotency key before the answer
+        is sent."""
         return self.remaining_seconds > _TIME_TO_GIVE_UP_SECONDS
 
     @property
@@ -131,10 +132,10 @@ class Exchange:
         )
 
     def await_admission(self) -> None:
-        """Waits for quota's verdict, if it has not come yet. Raises ApiError if a limit was hit.
+        """Waits for the verdict of the service `quota`, if it has not come yet. Raises ApiError if a limit was hit.
 
-        The handler of a read starts before the verdict. If it calls a platform or reads the counters, it calls this
-        first.
+        The handler of a read starts before the verdict. A handler that calls a platform or reads the counters calls
+        this method first.
         """
         if self.admission is None:
             return
@@ -149,7 +150,8 @@ class Exchange:
     def made_nothing(self, error: ApiError) -> bool:
         """Whether `error` proves that the operation had no effect, so that its unit can be refunded.
 
-        Without proof (an unknown outcome, or an earlier try that may have had an effect) quota asks publishing later.
+        Without proof (an unknown outcome, or an earlier try that may have had an effect) the service `quota` later asks
+        the service `publishing` about the operation.
         """
         is_open = self.handled and leaves_outcome_open(error, sends=True)
         return not (is_open or self.was_tried)

@@ -60,7 +60,8 @@ def identify(exchange: Exchange) -> None:
 
 
 def check_address(exchange: Exchange) -> None:
-    """Refuses an address that the token does not allow (403 IP_NOT_ALLOWED), before the request uses any quota."""
+    """Refuses an address that the token does not allow (403 IP_NOT_ALLOWED), before the request uses any quota.
+    Otherwise counts one use of the token."""
     token = exchange.identity.token
     if token.ip_allowlist and not is_allowed(exchange.client_address, token.ip_allowlist):
         raise ApiError(IP_NOT_ALLOWED)
@@ -87,15 +88,15 @@ def claim_key(exchange: Exchange) -> None:
 
 
 def admit(exchange: Exchange) -> None:
-    """Refuses a request over a limit: 402 for the plan or the month's quota, 429 for the rate. A read usually goes on,
-    and awaits the verdict later.
+    """Asks the service `quota` to admit the request. Refuses a request over a limit: 402 for a sandbox token that has
+    used all its requests, 429 for every other limit. A read usually goes on, and awaits the verdict later.
 
-    Uses a unit of the month's quota only if the token has the scope and the request will run, so not for a stored
+    Uses a unit of a monthly counter only if the token has the scope and the request will run, so not for a stored
     answer.
     """
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
-    exchange.meter = meter  # set before the call: quota may count it although its answer is lost
+    exchange.meter = meter  # set before the call: a unit may be used although the answer is lost
     services = exchange.services
     exchange.admission = services.admissions.submit(exchange.caller, meter, exchange.remaining_seconds)
     if (
@@ -123,7 +124,7 @@ def settle_key(exchange: Exchange) -> Answer | None:
     if claim is not None and claim.verdict is Verdict.RUNNING:
         claim = exchange.claim = exchange.services.keys.await_turn(claim, exchange.endpoint.deadline_seconds)
         if claim.verdict is Verdict.CLAIMED:
-            # The first request failed without effect: this one runs after all, and takes its month unit.
+            # The first request failed without effect: this one runs after all, and uses a unit.
             _act_as_claimed(exchange)
             exchange.restart_deadline()
             admit(exchange)
@@ -176,7 +177,8 @@ def run(exchange: Exchange) -> Answer:
 
 
 def _answer(exchange: Exchange) -> Answer:
-    """Runs the steps, and turns errors into answers. A refused call gets its unit of the month's quota back."""
+    """Runs the steps, and turns errors into answers (`_after_error`). Keeps the answer to a write for repeated requests
+    with its idempotency key."""
     try:
         for step in STEPS if exchange.endpoint.token else PUBLIC_STEPS:
             answer = step(exchange)
@@ -234,8 +236,7 @@ def _operation_of(exchange: Exchange) -> str | None:
 
 def token_of(exchange: Exchange) -> str:
     """Returns the token from the header Authorization, else from X-API-Key. Raises MISSING_TOKEN if there is none, and
-    INVALID_TOKEN if it is malformed.
-    """
+    INVALID_TOKEN if Authorization has another scheme than Bearer."""
     authorization = exchange.environ.get("HTTP_AUTHORIZATION", "").strip()
     scheme, _, token = authorization.partition(" ")
     if scheme.lower() == "bearer" and token.strip():
@@ -275,8 +276,8 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Adds the headers of the endpoint's `on_refusal` to an error. Adds none if the token lacks the scope or quota
-    refused the request, because the headers take another call."""
+    """Adds the headers of the endpoint's `on_refusal` to an error. That takes a call to a service, so nothing is added
+    if the token lacks the scope, or if the service `quota` has not admitted the request."""
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
     if (
         on_refusal is None
@@ -303,7 +304,7 @@ def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     """Returns the answer to a failed request.
 
-    If the request certainly had no effect, its unit of the month's quota is refunded and its idempotency key deleted.
+    If the request certainly had no effect, its unit of a monthly counter is refunded and its idempotency key deleted.
     If it may have had an effect, the key is only unlocked.
 
     The refund comes first: a client at its limit that repeats the call then has a unit for it.

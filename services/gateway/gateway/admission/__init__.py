@@ -1,1 +1,1 @@
-"""Asks quota whether requests may run, and refunds units of the month's quota."""
+"""Asks the service `quota` whether requests may run, and has units of monthly counters refunded."""

@@ -1,11 +1,11 @@
-"""Admission by quota, in batches: requests that arrive at the same moment share one call.
+"""Asks the service `quota` to admit requests, in batches: requests that arrive at the same moment share one call.
 
-One batch at a time waits for quota's answer; requests that arrive meanwhile form the next batch. There is no timer: a
+One batch at a time waits for an answer; requests that arrive meanwhile form the next batch. There is no timer: a
 request that arrives alone is sent at once. Each request gets its own verdict: admitted, or the error of a limit.
 Answers are handled in the bus's I/O thread.
 
-Quota defers a request when another transaction holds its account's counters. Deferred requests, and later ones of the
-same account, wait in a second queue, so that other accounts do not wait for them.
+The service defers a request when another transaction has locked the account's counters. Deferred requests, and later
+ones of the same account, wait in a second queue, so that other accounts do not wait for them.
 """
 
 import threading
@@ -23,15 +23,15 @@ from contracts.quota import Admitted, Arrival, Arrivals, Verdicts
 
 #: Requests in one batch: a few tens of kilobytes in one message.
 MAX_BATCH = 128
-#: How long quota has for one batch before the next is sent. Our choice: half a request's deadline.
+#: How long the service `quota` has for one batch before the next is sent. Our choice: half a request's deadline.
 _BATCH_SECONDS = 5.0
-#: How long a deferred request is asked again. Quota normally holds a row for about a millisecond.
+#: How long we ask again about a deferred request. The service `quota` normally locks a row for about a millisecond.
 DEFER_SECONDS = 1.0
 _GATEWAY = Caller(account_id="", user_id="gateway")
 
 
 class _Queue:
-    """Requests that wait for the next batch, and the batch that waits for quota's answer."""
+    """Requests that wait for the next batch, and the batch that waits for an answer of the service `quota`."""
 
     __slots__ = ("_accounts", "batch", "waiting")
 
@@ -54,7 +54,7 @@ class _Queue:
 
 
 class PendingAdmission:
-    """A request that waits for quota's verdict."""
+    """A request that waits until the service `quota` has admitted or refused it."""
 
     __slots__ = (
         *("_admitted", "_batcher", "_deadline", "_done", "_error"),
@@ -85,7 +85,8 @@ class PendingAdmission:
         self._done.release()
 
     def result(self) -> Admitted:
-        """Waits for the verdict. If none comes in time, raises SERVICE_UNAVAILABLE."""
+        """Waits for the verdict, which may be a refusal. Raises SERVICE_UNAVAILABLE if none comes in time, and the
+        errors of the call."""
         if not self._done.acquire(timeout=max(self._deadline - time.monotonic(), 0)):
             self._batcher.leave(self)
             raise unavailable("quota did not answer in time")
@@ -96,7 +97,8 @@ class PendingAdmission:
 
 
 class AdmissionBatcher:
-    """Asks quota about requests in batches. One per process. `admit_all` is the method of quota's client."""
+    """Asks the service `quota`, in batches, whether requests may run. One per process. `admit_all`: the method of the
+    service's client."""
 
     def __init__(self, admit_all: Callable[[Caller, Arrivals], Verdicts]) -> None:
         self._admit_all = remote(admit_all)
@@ -121,7 +123,8 @@ class AdmissionBatcher:
     def leave(self, pending: PendingAdmission) -> None:
         """Removes a request whose time is up.
 
-        If its batch is on the way, the next batch is sent without waiting for that batch's answer.
+        If the service `quota` has not answered the request's batch yet, the next batch is sent without waiting for that
+        answer.
         """
         with self._lock:
             pending.has_left = True
@@ -168,7 +171,8 @@ class AdmissionBatcher:
         self._send_next(self._deferred, None)
 
     def _defer(self, queue: _Queue, batch: list[PendingAdmission], deferred: list[PendingAdmission]) -> None:
-        """Puts a batch's deferred requests at the head of the second queue. Drops those whose time is up."""
+        """Puts a batch's deferred requests at the head of the queue of deferred requests. Drops those whose time is
+        up."""
         with self._lock:
             for pending in batch:
                 queue.forget(pending)
@@ -180,8 +184,8 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the queue's next batch, now that `batch` has been answered. Does nothing if another batch has been sent
-        since, whose answer is still to come."""
+        """Sends the queue's next batch. Does nothing if the queue waits for the answer to a batch other than `batch`,
+        or, with None, to any batch."""
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None
         self._send(queue, following)

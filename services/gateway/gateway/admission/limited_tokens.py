@@ -9,9 +9,8 @@ _MOST_TOKENS = 10_000
 
 
 class LimitedTokens:
-    """The tokens that are over a limit in this minute. A read with such a token waits for quota's verdict before it
-    does any work.
-    """
+    """The tokens that are over a limit in this minute. A read with such a token waits for the verdict of the service
+    `quota` before it does any work."""
 
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now

@@ -1,4 +1,4 @@
-"""Limits the messages of /mcp that run no operation, such as `initialize`: per token and minute, in this process."""
+"""Limits the messages to /mcp that run no tool, such as `initialize`: per token and minute, in this process."""
 
 import threading
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Refunds the units of the month's quota that were counted for calls without effect."""
+"""Has the service `quota` refund the units that were counted for calls without effect."""
 
 from collections.abc import Iterable
 
@@ -14,18 +14,19 @@ log = structlog.get_logger()
 
 #: Buckets whose units are given back (decisions: reads and writes count every call that passed limits and scope).
 REFUNDED_BUCKETS = frozenset({"publishes", "replies"})
-#: How long a request waits for its refund before it answers. Quota takes some milliseconds.
+#: How long a request waits for its refund before it answers. The service `quota` takes some milliseconds.
 _TIMEOUT_SECONDS = 2.0
 
 
 class Refunds:
-    """Refunds units of the month's quota. If a refund gets lost, quota asks publishing about the operation."""
+    """Requests refunds of units of monthly counters. If such a request gets lost, the service `quota` later asks the
+    service `publishing` whether the operation had an effect."""
 
     def __init__(self, quota: QuotaApi) -> None:
         self._refund = remote(quota.refund)
 
     def give_back(self, callers: Iterable[Caller], *, waits: bool) -> None:
-        """Refunds the units of these callers' operations, for all tries so far.
+        """Refunds the units of the operations that these callers carry, for all tries so far.
 
         With `waits` returns when all are refunded, or after 2 s; otherwise at once.
         """

@@ -1,7 +1,7 @@
 """The cookie that binds a link session to one browser: a secret, and values derived from it. Pure.
 
-The services only get a key derived from the secret. Over HTTPS the cookie's name begins with `__Host-`, so that no
-other host of the same domain can set it (RFC 6265bis 4.1.3.2).
+The services never get the secret, only its hash (`ConnectCookie.browser`). Over HTTPS the cookie's name begins with
+`__Host-`, so that no other host of the same domain can set it (RFC 6265bis 4.1.3.2).
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _SESSION = re.compile(r"[a-z0-9_]{1,64}", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class ConnectCookie:
-    """A secret that proves that the browser which began to link pages also ends it. Each linking has its own."""
+    """The cookie of one link session. Its secret proves that the session ends in the browser in which it began."""
 
     session_id: str
     secret: str = field(repr=False)
@@ -42,7 +42,8 @@ class ConnectCookie:
 
     @property
     def browser(self) -> str:
-        """The key by which publishing knows the browser (`contracts.publishing.ViewLink`)."""
+        """The key by which the service `publishing` recognizes the browser (`contracts.publishing.ViewLink`): a hash of
+        session id and secret."""
         return hashlib.sha256(f"{self.session_id}:{self.secret}".encode()).hexdigest()
 
     @property

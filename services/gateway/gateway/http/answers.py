@@ -57,7 +57,7 @@ def success(status: int, result: Any, headers: dict[str, str]) -> Answer:
 def refusal(error: ApiError, request_id: str, *, waiting_helps: bool = True) -> Answer:
     """Builds the answer to a refused request (spec "Errors"): error, code, request_id, and the code's extra fields.
 
-    With `waiting_helps` adds the header Retry-After, if the error has a wait.
+    With `waiting_helps` adds the header Retry-After, if the error says how long to wait.
     """
     body = {"error": error.message, "code": error.code, "request_id": request_id, **error.extras}
     headers = {}

@@ -58,7 +58,7 @@ def _holds(block: str, address: Address) -> bool:
     try:
         network = ip_network(block, strict=False)
     except ValueError:
-        return False  # accounts checks the blocks when a token is created
+        return False  # the service `accounts` checks the blocks when a token is created
     if address in network:
         return True
     if network.version == 6 and address.version == 4 and network.prefixlen >= _MAPPED_PREFIX:

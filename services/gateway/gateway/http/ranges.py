@@ -1,4 +1,5 @@
-"""Evaluates the headers of conditional and partial GETs (RFC 9110, 13 and 14). Pure; ETags without quotes."""
+"""Evaluates the headers of conditional and partial GETs (RFC 9110, 13 and 14). Pure. ETags are passed without
+quotes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,7 +25,7 @@ def span_of(
 ) -> tuple[int, int] | None:
     """Returns the first and last byte that a GET requests; None for the whole file.
 
-    The whole file also answers a request for several ranges (RFC 9110, 14.2). Raises Unsatisfiable if the range begins
+    A request for several ranges gets the whole file too (RFC 9110, 14.2). Raises Unsatisfiable if the range begins
     after the file's end.
     """
     asked = parse_range_header(environ.get("HTTP_RANGE"))

@@ -130,8 +130,8 @@ class Reader:
         return request
 
     def ignored(self, body: bytes) -> list[tuple[str, str]]:
-        """Returns the first few fields of a body that the endpoint does not know, each with advice such as a similar
-        name."""
+        """Returns the unknown fields of a body, at most 20: name and advice for each, such as a similar name that
+        exists."""
         known = [field.name for field in self.own_fields]
         unknown = [name for name in parse_object(body) if name not in known and not flaw_in(name)]
         return [(name[:_NAME_SHOWN], _advice(name, known)) for name in unknown[:_MOST_IGNORED]]
@@ -221,7 +221,8 @@ def _records_in(kind: Any) -> set[type[msgspec.Struct]]:
 
 
 def _utc(value: datetime) -> datetime:
-    """Converts a time to UTC, in whole milliseconds. Raises ValueError for a time without a zone."""
+    """Converts a time to UTC, in whole milliseconds, and limits it to the years 1901 to 8999. Raises ValueError for a
+    time without a zone."""
     if value.tzinfo is None:
         raise ValueError("A time zone is required")
     value = min(max(value, _FIRST), _LAST)

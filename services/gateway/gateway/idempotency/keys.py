@@ -72,8 +72,8 @@ def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
 
 
 def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
-    """Whether publishing has stored the operation and is finding out its outcome. Its unit of the month's quota is then
-    not refunded.
+    """Whether the service `publishing` has stored the operation and is finding out its outcome. The operation's unit is
+    then not refunded.
 
     `sends`: the call publishes or replies. For an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
     """
@@ -135,8 +135,9 @@ class IdempotencyKeys:
             return _refused(token_id, key, error)
 
     def await_turn(self, claim: Claim, lock_seconds: float) -> Claim:
-        """Waits at most 10 s for the request that holds the key to end. Returns its answer, or claims the key. If it
-        has not ended, returns a refusal with IDEMPOTENCY_IN_PROGRESS."""
+        """Waits, at most 10 s, until the request that holds the key has ended. Then returns that request's answer, or
+        claims the key if there is none. Returns a refusal with IDEMPOTENCY_IN_PROGRESS if the request has not ended by
+        then."""
         end = self._monotonic() + WAIT_SECONDS
         for pause in _polls():
             if self._monotonic() + pause > end:

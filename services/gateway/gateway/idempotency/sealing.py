@@ -15,7 +15,7 @@ def seal(body: bytes, token: str) -> bytes:
 
 
 def unseal(sealed: bytes, token: str) -> bytes:
-    """Decrypts a sealed answer. Raises cryptography's InvalidToken if another token sealed it."""
+    """Decrypts a sealed answer. Raises cryptography's InvalidToken if it was sealed with another token."""
     return _box(token).decrypt(sealed)
 
 

@@ -158,9 +158,8 @@ class Store:
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> tuple[str, int] | None:
-        """Claims a used key, if it is older than 24 hours, or if the same request claimed it and its lock has expired.
-
-        Returns its operation id and fencing token; None for any other key.
+        """Claims a key that was used before: one that is older than 24 hours, or one without an answer that the same
+        request claimed and whose lock has expired. Returns its operation id and fencing token; None for any other key.
         """
         rows = _TAKE_OVER.fetch(self._connection, offer._asdict())
         return (rows[0][0], rows[0][1]) if rows else None

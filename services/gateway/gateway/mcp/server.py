@@ -103,7 +103,8 @@ def _call(exchange: Exchange, message: Message) -> dict[str, Any]:
 
 
 def _run(exchange: Exchange, tool: Tool, call: Call) -> Answer:
-    """Runs a tool's call through the pipeline as a separate request with the same token. Quota counts it."""
+    """Runs a tool's call through the pipeline as a separate request with the same token. The service `quota` counts
+    it."""
     target: Endpoint = tool.endpoint
     environ = {name: value for name, value in exchange.environ.items() if name not in _OWN_PARTS}
     environ |= {

@@ -173,7 +173,7 @@ TOOLS: dict[str, Tool] = {
 
 @dataclass(frozen=True)
 class Call:
-    """The parts, as WSGI names them, of the API request that a tool's call becomes."""
+    """The parts of the API request that a tool's call becomes. `key`: its idempotency key, if there is one."""
 
     path: str
     path_values: dict[str, str]

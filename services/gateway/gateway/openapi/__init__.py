@@ -1,1 +1,1 @@
-"""/openapi.json, generated from the endpoint rows and the contracts' records."""
+"""Generates /openapi.json from the endpoints (`gateway.routes.ENDPOINTS`) and the records of the contracts."""

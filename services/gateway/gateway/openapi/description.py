@@ -1,4 +1,5 @@
-"""Generates /openapi.json (OpenAPI 3.1) from the endpoint rows and the contracts' records. Pure."""
+"""Generates /openapi.json (OpenAPI 3.1) from the endpoints (`gateway.routes.ENDPOINTS`) and the records of the
+contracts. Pure."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

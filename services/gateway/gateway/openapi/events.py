@@ -24,7 +24,7 @@ _ANSWERS = {
 
 
 def envelope_of(event: str, data: type[Record]) -> Any:
-    """Makes the record of an event's whole body; that of `post.published` is PostPublishedEvent."""
+    """Makes the record type of an event's whole body, such as PostPublishedEvent for `post.published`."""
     words = event.replace("_", ".").split(".")
     return msgspec.defstruct(
         "".join(map(str.capitalize, words)) + "Event",

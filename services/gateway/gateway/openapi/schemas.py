@@ -75,7 +75,8 @@ class Schemas:
 
 
 def _not_beside(reader: Reader, given: str) -> frozenset[str]:
-    """Returns the fields that may not be sent together with `given`, one of the fields that exclude each other."""
+    """Returns the fields that may not be sent together with `given`, which is one of several fields that exclude each
+    other."""
     bound = {name for name, other in reader.only_with.items() if other != given}
     return frozenset(reader.one_of) - {given} | bound
 

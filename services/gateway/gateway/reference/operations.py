@@ -69,7 +69,7 @@ class Operations:
             yield {"name": name, "type": self._type(field), "required": name in required, "text": text}
 
     def _records(self, body: Json) -> list[str]:
-        """Returns the names of the records that are values of a body's fields."""
+        """Returns the names of the records to which the fields of a body refer."""
         choices = [
             choice
             for content in body.get("content", {}).values()

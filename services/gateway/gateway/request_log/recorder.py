@@ -46,8 +46,8 @@ class RequestLog:
     def note(self, line: Line, *, is_over_limit: bool = False) -> None:
         """Takes a line to write later; drops the oldest if too many wait. Never blocks, never raises.
 
-        `is_over_limit`: quota refused the request. Each batch takes at most one such line per token, so that a client
-        that goes on calling over its limit cannot fill the table.
+        `is_over_limit`: the service `quota` refused the request. Each batch takes at most one such line per token, so
+        that a client that goes on calling over its limit cannot fill the table.
         """
         if is_over_limit:
             if line.token_id in self._over_limit:
@@ -69,9 +69,8 @@ class RequestLog:
             RequestLogStore(connection).add(lines)
 
     def forget_old(self) -> int:
-        """Deletes lines older than the setting, and daily counts older than a year, in batches. Returns how many lines
-        it deleted.
-        """
+        """Deletes lines older than `keep_days`, in batches, and daily counts older than 400 days. Returns how many
+        lines it deleted."""
         removed = 0
         while True:
             with self._database.reading() as connection:
@@ -94,16 +93,14 @@ class RequestLog:
             return RequestLogStore(connection).page(account_id, criteria, before=before, limit=limit)
 
     def of_request(self, account_id: str, request_id: str, *, limit: int) -> list[Found]:
-        """Returns the account's lines with this request id, newest first. Raises SERVICE_UNAVAILABLE if the database
-        cannot be reached.
-        """
+        """Returns the account's lines with this request id, newest first: the writes or, if there are none, the reads.
+        Raises SERVICE_UNAVAILABLE if the database cannot be reached."""
         with self._database.reading() as connection:
             return RequestLogStore(connection).of_request(account_id, request_id, limit)
 
     def days(self, account_id: str, count: int) -> list[Day]:
-        """Returns an account's counts of the last days, today first. Raises SERVICE_UNAVAILABLE if the database cannot
-        be reached.
-        """
+        """Returns an account's counts of the last `count` days, today first. Raises SERVICE_UNAVAILABLE if the database
+        cannot be reached."""
         with self._database.reading() as connection:
             return RequestLogStore(connection).days(account_id, count)
 

@@ -206,7 +206,7 @@ class RequestLogStore:
         return []
 
     def days(self, account_id: str, count: int) -> list[Day]:
-        """Returns an account's counts of the last days, today first."""
+        """Returns an account's counts of the last `count` days, today first."""
         rows = _DAYS.fetch(self._connection, {"account_id": account_id, "days": count})
         return [Day(**dict(zip(Day.__struct_fields__, row, strict=True))) for row in rows]
 

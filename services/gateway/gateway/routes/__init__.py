@@ -1,4 +1,4 @@
-"""The operations of the API, one `@endpoint` row each; a module per noun."""
+"""The operations of the API, each declared with `@endpoint`, in a module for each kind of resource."""
 
 from types import ModuleType
 

@@ -1,4 +1,5 @@
-"""AI: images, edits, videos, captions and jobs; each answer has a header with the credits left. Stripe's webhook."""
+"""AI: images, edits, videos, captions and jobs. Each of these answers has a header with the credits left. Also receives
+Stripe's webhook."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -34,7 +35,7 @@ CREDITS_HEADER = "X-Credits-Remaining"
 _PAID = (INSUFFICIENT_CREDITS, AI_GENERATION_FAILED, AI_NOT_CONFIGURED)
 _BRAND = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _IMAGE = (INVALID_REFERENCE_MEDIA, PLAN_REQUIRED, QUOTA_EXCEEDED)
-#: The 75 s that ai gives the provider, and the work before and after.
+#: The 75 s that the service `ai` gives the provider, and the work before and after.
 _IMAGE_SECONDS = 90.0
 #: The image to animate is fetched and checked first.
 _VIDEO_SECONDS = 30.0
@@ -46,7 +47,7 @@ Result = TypeVar("Result")
 
 
 def add_credits_header(exchange: Exchange, error: ApiError) -> None:
-    """Adds the number of credits left to the headers of an error (spec "AI generation"), unless it is an outage."""
+    """Adds the number of credits left to the headers of an error (spec "AI generation"). An outage gets no header."""
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:
         try:

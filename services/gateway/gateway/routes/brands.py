@@ -25,7 +25,7 @@ from gateway.routes.views import BrandInList, BrandListView, BrandView, BrandWit
 _REACH = (NOT_FOUND, BRAND_NOT_AUTHORIZED)
 _MANAGE = "manage:brands"
 _MOST_PAGES_AT_ONCE = 100
-#: The same limits as in accounts.
+#: The same limits as in the service `accounts`.
 BrandName = Annotated[str, Meta(min_length=1, max_length=100)]
 Description = Annotated[str, Meta(max_length=2_000)]
 Guidelines = Annotated[str, Meta(max_length=5_000)]

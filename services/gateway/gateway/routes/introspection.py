@@ -17,7 +17,7 @@ from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.routes import views
 
-#: The same limit as in accounts.
+#: The same limit as in the service `accounts`.
 Name = Annotated[str, Meta(max_length=100)]
 #: Spec "Limits": the platforms with a cap, as GET /account lists them.
 _GUARDRAILS = views.PublishGuardrails(

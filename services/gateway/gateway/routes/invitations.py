@@ -29,7 +29,7 @@ from gateway.routes.auth.sessions import TotpCode
 from gateway.routes.auth.sign_up import Name
 
 _SCOPE = "manage:brands"
-#: The longest field of the form that is passed on: more than accounts accepts.
+#: The longest field of the form that is passed on: more than the service `accounts` accepts.
 _MAX_CHARACTERS = 300
 
 

@@ -1,4 +1,4 @@
-"""Pages: accounts of platforms that are connected to brands."""
+"""Pages: accounts on platforms, each connected to a brand."""
 
 from contracts.errors import (
     BRAND_NOT_AUTHORIZED,

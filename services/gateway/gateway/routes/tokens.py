@@ -20,7 +20,7 @@ from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 
 _SCOPE = "manage:tokens"
-#: The same limits as in accounts.
+#: The same limits as in the service `accounts`.
 TokenName = Annotated[str, Meta(max_length=100)]
 Scopes = Annotated[tuple[str, ...], Meta(min_length=1)]
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
-#: The Retry-After of a refused upload: as long as an upload waits for a slot (`gateway.services`).
+#: The Retry-After of a refused upload. Our choice.
 _RETRY_SECONDS = 10
 _MESSAGE = (
     "Too many uploads of unknown length are running; send the file with a Content-Length, or large files in parts: "

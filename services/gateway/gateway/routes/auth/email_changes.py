@@ -15,7 +15,7 @@ from gateway.http.body import form_of
 from gateway.routes.auth.passwords import Code, Password
 from gateway.routes.auth.sessions import SCOPE, TotpCode
 
-#: The longest password that is passed on: more than accounts accepts.
+#: The longest password that is passed on: more than the service `accounts` accepts.
 _MAX_CHARACTERS = 300
 
 

@@ -18,9 +18,9 @@ from gateway.http.body import form_of
 from gateway.http.client_address import customer_of
 from gateway.routes.auth.sessions import SCOPE
 
-#: The longest password that is passed on: more than accounts accepts.
+#: The longest password that is passed on: more than the service `accounts` accepts.
 _MAX_CHARACTERS = 300
-#: The same limits as in accounts.
+#: The same limits as in the service `accounts`.
 NewPassword = Annotated[str, Meta(min_length=8, max_length=256)]
 Password = Annotated[str, Meta(max_length=256)]
 Code = Annotated[str, Meta(max_length=100)]

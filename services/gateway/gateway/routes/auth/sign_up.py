@@ -17,9 +17,9 @@ from gateway.http.body import form_of
 from gateway.http.client_address import customer_of
 from gateway.routes.views import SignedUp
 
-#: The longest password that is passed on: more than accounts accepts.
+#: The longest password that is passed on: more than the service `accounts` accepts.
 _MAX_CHARACTERS = 300
-#: The same limit as in accounts.
+#: The same limit as in the service `accounts`.
 Name = Annotated[str, Meta(max_length=100)]
 
 

@@ -17,7 +17,7 @@ from gateway.http.answers import Answer
 from gateway.routes.media import download, upload
 
 _FILE = (UPLOAD_ERROR, INVALID_FILE_CONTENT, FILE_TOO_LARGE, QUOTA_EXCEEDED)
-#: media reads some files as a whole before it accepts them, also files uploaded in parts.
+#: The media service reads some files as a whole before it accepts them, also files uploaded in parts.
 _COMPLETE_SECONDS = 120.0
 
 

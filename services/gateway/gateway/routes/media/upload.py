@@ -33,10 +33,10 @@ log = structlog.get_logger()
 _ENDING = b"--\r\n"
 #: Boundaries of clients that may leave out that line break, so that the file's length cannot be computed.
 _BARE_ENDINGS = (b"----formdata-undici-",)
-#: The longest that an upload may take: as long as media keeps its reservation.
+#: The longest that an upload may take: as long as the media service keeps its reservation.
 _MAX_SECONDS = 15 * 60.0
-#: media reads some files as a whole before it accepts them, and copies a few videos at once: on a busy machine the last
-#: of 20 videos waits for a minute.
+#: The media service reads some files as a whole before it accepts them, and copies a few videos at once: on a busy
+#: machine the last of 20 videos waits for a minute.
 _COMMIT_SECONDS = 120.0
 _ABORT_SECONDS = 5.0
 _TOO_SLOW = "The upload took longer than 15 minutes; upload large files in parts: POST /media/uploads."
@@ -166,7 +166,8 @@ def _store(exchange: Exchange, part: Part, size_bytes: int, blocks: Iterable[Any
 
 
 def _abort(exchange: Exchange, ticket: UploadTicket) -> None:
-    """Tells media that an upload has failed. If this call fails too, media removes the upload later."""
+    """Tells the media service that an upload has failed. If this call fails too, the media service removes the upload
+    later."""
     aborted = UploadId(upload_id=ticket.upload_id)
     try:
         exchange.ask(exchange.services.media.abort_upload, aborted, timeout_seconds=_ABORT_SECONDS)

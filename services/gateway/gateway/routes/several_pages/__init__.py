@@ -1,7 +1,7 @@
 """Makes one post on each of several pages (decisions "page_ids"), with one answer.
 
-Each page has its own operation and unit of the month's quota. The first page uses those of the request itself, whose
-unit was taken at admission. Publishing checks each page's content.
+Each page has its own operation and its own unit of the counter `publishes`. The first page uses those of the request
+itself, whose unit was taken at admission. The service `publishing` checks each page's content.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -30,8 +30,8 @@ def send(
     request_for: Callable[[tuple[PlannedPage, ...]], Request],
     method: Callable[[Caller, Request], PageResults],
 ) -> Answer:
-    """Calls publishing's `method` with the request that `request_for` makes of the pages. Answers 201 if all pages
-    succeeded, 207 if some did.
+    """Calls `method` of the service `publishing` with the request that `request_for` makes of the pages. Answers 201 if
+    all pages succeeded, 207 if some did.
 
     Raises ApiError if a rule is broken on any page. If no page succeeded, raises the first error with an unknown
     outcome, or else the first error. With an idempotency key, an outage (503) of any page is raised too: repeating the
@@ -77,11 +77,11 @@ def _planned(exchange: Exchange, request: PagesOfPost) -> list[PlannedPage]:
 
 
 def _charge(exchange: Exchange, pages: list[PlannedPage]) -> tuple[PlannedPage, ...]:
-    """Takes a unit of the month's quota for each page but the first, whose unit was taken at admission. A page without
-    a unit is not sent (`goes` is false).
+    """Takes a unit of the counter `publishes` for each page but the first, whose unit was taken at admission. A page
+    without a unit is not sent (`goes` is false).
 
-    A repeated request takes no units again. If quota's answer is lost, quota later asks publishing about the operations
-    and refunds those without effect.
+    A repeated request takes no units again. If the answer of the service `quota` is lost, that service later asks the
+    service `publishing` about the operations, and refunds the units of those without effect.
     """
     caller = exchange.caller
     if caller.sandbox or len(pages) == 1:
@@ -109,8 +109,8 @@ def _give_back(exchange: Exchange, pages: Sequence[PlannedPage]) -> None:
 
 
 def _over_quota(exchange: Exchange) -> ApiError:
-    """Returns the error for a page without a unit of the month's quota. If quota does not answer now, the error has no
-    limit and no reset time."""
+    """Returns the error for a page without a unit of the counter `publishes`. If the service `quota` does not answer
+    now, the error has no limit and no reset time."""
     try:
         usage = exchange.ask(exchange.services.quota.get_usage, Nothing())
     except ApiError:
