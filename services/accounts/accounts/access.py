@@ -72,8 +72,8 @@ def announce_caller_changed(
 
 
 def announce_access_revoked(connection: Connection, account_id: str, revoked: AccessRevoked) -> None:
-    """Announces that a person or token has lost access: publishing then holds the posts, and webhooks disables the
-    subscriptions, that the person or token made."""
+    """Announces, with an event, that a person or token has lost access. Then the service `publishing` holds the queued
+    posts made by that person or token, and the service `webhooks` disables the subscriptions."""
     outbox.stage(connection, "access.revoked", revoked, account_id=account_id)
 
 
@@ -84,6 +84,7 @@ def announce_account_changed(connection: Connection, user: User) -> None:
 
 
 def announce_brand_renamed(connection: Connection, account_id: str, brand: Brand) -> None:
-    """Tells publishing, which stores a brand's name with its pages, the name that the brand has now."""
+    """Tells the service `publishing`, with an event, the name that a brand has now: that service stores the name with
+    the brand's pages."""
     renamed = BrandRenamed(brand_id=brand.id, name=brand.name)
     outbox.stage(connection, "brand.renamed", renamed, account_id=account_id, brand_id=brand.id)

@@ -42,7 +42,8 @@ def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> Au
 
 
 def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -> AuditEntry:
-    """Records an action of the operator that another service carries out, once per operation."""
+    """Adds an entry about an action of the operator, once per operation. The action itself is carried out by another
+    service."""
     caller.check_operator()
     access.brand(connection, request.brand_id)
     store = AuditStore(connection)
@@ -57,9 +58,8 @@ def record_audit(connection: Connection, caller: Caller, request: RecordAudit) -
 
 
 def note_posts_held(connection: Connection, event: Event) -> None:
-    """Records, for an event of publishing, that it held posts of a brand because the person or token that made them
-    lost access.
-    """
+    """Handles the event `posts.held`: records that posts of a brand are held because the person or token that made them
+    lost access."""
     held = msgspec.convert(event.data, PostsHeld)
     details: dict[str, object] = {
         "reason": held.reason,
@@ -70,7 +70,7 @@ def note_posts_held(connection: Connection, event: Event) -> None:
 
 
 def note_hold_ended(connection: Connection, event: Event) -> None:
-    """Records, for an event of publishing, who released or cancelled held posts of a brand."""
+    """Handles the event `posts.hold.ended`: records who released or cancelled held posts of a brand."""
     ended = msgspec.convert(event.data, HoldEnded)
     details: dict[str, object] = {
         "by_token_id": ended.by.token_id,
@@ -98,8 +98,8 @@ def note_of_user(connection: Connection, actor_id: str, user_id: str, action: st
 
 
 def note_webhooks_disabled(connection: Connection, event: Event) -> None:
-    """Records, for an event of webhooks, that it disabled subscriptions because the person or token that made them lost
-    access.
+    """Handles the event `webhooks.disabled`: records that subscriptions are disabled because the person or token that
+    made them lost access.
 
     Writes an entry for each brand that the token could use: all brands of the account if the token was not limited.
     """

@@ -49,8 +49,8 @@ class AccountsConfig(Record):
 
     @property
     def link_prefix(self) -> str:
-        """The beginning of links in mails: the dashboard's address, or without a dashboard that of the API's own web
-        pages."""
+        """The beginning of links in mails: the dashboard's address or, without a dashboard, the address of the API's
+        own web pages."""
         return self.dashboard_url or f"{self.public_url}/auth"
 
     @classmethod

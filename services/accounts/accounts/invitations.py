@@ -48,7 +48,8 @@ DAYS = 7
 def invite_person(
     connection: Connection, config: AccountsConfig, caller: Caller, request: InvitePerson
 ) -> Invitation:
-    """Invites an address to a brand and queues the mail; an earlier invitation to the brand becomes invalid.
+    """Invites an address to a brand and queues the mail. An earlier invitation of the same address to the brand becomes
+    invalid.
 
     Repeating the operation changes nothing. Raises NOT_FOUND for an unknown brand, VALIDATION_ERROR for an invalid
     address or role, and RATE_LIMITED after too many invitations.
@@ -137,8 +138,8 @@ def accept_invitation(
     """Makes the account with the invited address a collaborator; opens the account if there is none.
 
     Raises INVALID_LINK for a link that does not work, INVALID_CREDENTIALS for a wrong password, and RATE_LIMITED after
-    too many wrong ones. Raises TOTP_REQUIRED or INVALID_TOTP if the account asks for a code and the request has no or
-    a wrong one, and SIGNUPS_CLOSED if there is no account and nobody may open one.
+    too many wrong ones. If the account asks for a code, raises TOTP_REQUIRED for a request without one, and
+    INVALID_TOTP for a wrong one. Raises SIGNUPS_CLOSED if there is no account and nobody may open one.
     """
     with database.reading() as connection:
         found = _linked(connection, config, request)

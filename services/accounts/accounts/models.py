@@ -26,7 +26,7 @@ metadata = MetaData()
 
 
 class Moment(TypeDecorator[datetime]):
-    """A column type for points in time, returned in UTC whatever the session's time zone."""
+    """A column type for points in time, returned in UTC whatever the time zone of the database connection."""
 
     impl = DateTime(timezone=True)
     cache_ok = True

@@ -47,7 +47,8 @@ class InvitationStore:
         return [Invitation(**row._mapping) for row in self.connection.execute(statement.limit(limit))]
 
     def use(self, invitation_id: str) -> Invitation | None:
-        """Deletes an unexpired invitation. Returns None if it was used, withdrawn or replaced before."""
+        """Deletes an invitation and returns it. Returns None if it was used, withdrawn or replaced before, or has
+        expired."""
         statement = delete(invitations).where(invitations.c.id == invitation_id, _LIVE)
         return self._one(statement.returning(*_COLUMNS))
 

@@ -110,8 +110,8 @@ class SessionStore:
         """Turns an ended brand session of the person on the brand into a new one, in the same row. Returns None if
         there is no such row.
 
-        Ignores rows that are older than `since`: the person was removed from the brand after those sessions, and posts
-        made with their ids are held.
+        Ignores rows that are older than `since`: the person was removed from the brand after these sessions, and posts
+        made with the sessions' ids are held.
         """
         theirs = (tokens.c.on_behalf_of_brand_id == brand_id) & (
             tokens.c.issued_by_collaborator_id == person_id

@@ -92,11 +92,12 @@ class TokenStore:
         return token
 
     def find(self, token_id: str) -> OwnedToken | None:
-        """Returns an API token by id, with its account. None for a session, and if there is none."""
+        """Returns an API token by id, with its account. Returns None for the id of a session, and for an unknown id."""
         return self._one_owned((tokens.c.id == token_id) & ~tokens.c.session)
 
     def find_presented(self, token_id: str) -> OwnedToken | None:
-        """Returns the token of a request by id, which may be a session; None if there is none."""
+        """Returns the token with which a request was sent, by its id: an API token or a session. None if it does not
+        exist."""
         return self._one_owned(tokens.c.id == token_id)
 
     def find_by_operation(self, operation_id: str) -> OwnedToken | None:

@@ -100,7 +100,8 @@ class UserStore:
         return self._one(update(users).where(unverified).values(verified=True).returning(*_COLUMNS))
 
     def delete(self, user_id: str) -> None:
-        """Deletes the account and its pending mail. Its tokens must be deleted first."""
+        """Deletes the account, with its second factor and its requested change of address. Its tokens must be deleted
+        first."""
         self.connection.execute(delete(users).where(users.c.id == user_id))
 
     def set_tier(self, user_id: str, tier: str) -> User | None:

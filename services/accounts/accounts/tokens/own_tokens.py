@@ -1,6 +1,6 @@
 """Lets people manage tokens of their own account, and of the brands that they work on as collaborators.
 
-No token gets more rights than the request's own token has (rights.py).
+No token gets more rights than the token with which the request was sent (rights.py).
 """
 
 from collections.abc import Mapping
@@ -45,12 +45,12 @@ def issue_token(
 def replace_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
 ) -> api.CreatedToken:
-    """Creates a token with the same rights and expiry as the request's token, revokes the latter, and returns the new
-    one with its value.
+    """Creates a token with the same rights and expiry as the token that the request names, revokes the latter, and
+    returns the new one with its value.
 
     Raises MISSING_SCOPE for a scope that the caller lacks, NOT_FOUND for an unknown token, VALIDATION_ERROR for a
-    sandbox token or rights that the caller lacks, and TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT for one
-    that is no longer valid.
+    sandbox token or rights that the caller lacks, and TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT for a
+    token that is no longer valid.
     """
     owned = tokens.locked(connection, caller, request.token_id)
     return tokens.rotate(connection, config, caller, owned, partial(_check_changeable, connection, caller))
@@ -95,11 +95,11 @@ def edit_token(database: Database, caller: Caller, request: api.EditToken) -> ap
 
 
 def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) -> api.CreateToken:
-    """Returns the request for a person's new token with the fields that only the operator may set taken from the
-    caller. If it has no IP allowlist or expiry, it gets those of the caller's own token.
+    """Returns a person's request for a new token, with the values that `create` needs.
 
-    The new token is for the caller's own account or, if the request names one brand on which the caller is a
-    collaborator, for that brand.
+    The fields that only the operator may set get values from the caller: the new token is for the caller's own account
+    or, if the request names one brand on which the caller is a collaborator, for that brand. A missing IP allowlist or
+    expiry is taken from the caller's own token.
     """
     access.check_owner(caller)
     request = replace(request, user_id=caller.user_id, issued_by=None, legacy=False)

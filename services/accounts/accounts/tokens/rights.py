@@ -11,7 +11,8 @@ from contracts.errors import MISSING_SCOPE, ApiError, invalid
 
 
 def defaults(own: Token) -> dict[str, Any]:
-    """Returns the IP allowlist and expiry of the creating token, which the new token gets if the request names none."""
+    """Returns the IP allowlist and expiry of `own`, the token that creates another: the new token gets them if the
+    request names none. A session has neither, so the result is empty."""
     return {} if own.session else {"ip_allowlist": own.ip_allowlist, "expires_at": own.expires_at}
 
 

@@ -1,8 +1,9 @@
 """API tokens of an account: created, rotated and revoked, with audit entries for collaborators' tokens.
 
-The functions here serve the operator, for any account; those for everybody else are in own_tokens.py. Every change
-locks the account's row, so that the active-key limit is exact and a collaborator who is being removed cannot create
-one more token. Presented tokens are checked in authentication.py.
+`create_token` and `rotate_token` serve the operator, for any account. How everybody else creates and changes tokens is
+in own_tokens.py. Every change locks the account's row, so that the limit on active tokens is exact and a collaborator
+who is being removed cannot create one more token. The token with which a request is sent is checked in
+authentication.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -129,7 +130,8 @@ def revoke(
 def rotate_token(
     connection: Connection, config: AccountsConfig, caller: Caller, request: api.TokenId
 ) -> api.CreatedToken:
-    """Creates a token with the same rights and expiry as the request's token, and revokes the latter at once.
+    """Creates a token with the same rights and expiry as the token that the request names, and revokes the latter at
+    once.
 
     Raises NOT_FOUND for an unknown token, VALIDATION_ERROR for a sandbox token, and TOKEN_REVOKED, TOKEN_EXPIRED or
     COLLABORATOR_INSUFFICIENT for a token that is no longer valid.
@@ -220,8 +222,8 @@ def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenU
 
 
 def _account_of(connection: Connection, request: api.CreateToken) -> str:
-    """Returns the id of the account that will own the token: that of the request's user or, for a collaborator's token,
-    of the brand's owner.
+    """Returns the id of the account that will own the token: the user whom the request names or, for a collaborator's
+    token, the owner of the brand.
 
     Raises VALIDATION_ERROR if the request's fields do not fit together, and NOT_FOUND for an unknown user or brand.
     """

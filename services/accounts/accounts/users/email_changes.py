@@ -40,7 +40,8 @@ DAYS = 1
 def change_email(
     database: Database, config: AccountsConfig, caller: Caller, request: ChangeEmail
 ) -> EmailChangeRequested:
-    """Queues a mail with a link to the new address, and one that informs the old address. Earlier links stop working.
+    """Queues two mails: one to the new address, with the link that confirms it, and one that informs the old address.
+    Earlier links stop working.
 
     A repeat of the operation changes nothing. Raises VALIDATION_ERROR for a wrong password or code and for the present
     address, and RATE_LIMITED after too many tries.
@@ -89,8 +90,8 @@ def get_email_change(connection: Connection, caller: Caller, request: Nothing) -
 
 
 def cancel_email_change(connection: Connection, caller: Caller, request: Nothing) -> EmailChangeCancelled:
-    """Makes the link to the new address invalid, and deletes its mail if it has not been sent. Does nothing if no
-    change is waiting."""
+    """Makes the link that confirms the new address invalid, and deletes its mail if it has not been sent. Does nothing
+    if no change is waiting."""
     access.check_owner(caller)
     access.lock_account(connection, caller.account_id)
     if (row := EmailChangeStore(connection).delete_of(caller.account_id)) is not None:

@@ -60,7 +60,8 @@ def count_login(connection: Connection, config: AccountsConfig, asker: str, emai
 
 
 def forget_logins(connection: Connection, config: AccountsConfig, email: str) -> None:
-    """Deletes the count of failed sign-ins to an address, because its owner has set a new password."""
+    """Deletes the count of failed sign-ins to an address from all networks together, because its owner has set a new
+    password. The counts for single networks stay."""
     TryStore(connection).forget(_login(config, email))
 
 
@@ -92,7 +93,8 @@ def count_email_change(connection: Connection, config: AccountsConfig, account_i
 
 
 def count_change(connection: Connection, user_id: str) -> str:
-    """Counts an attempt to change the password. Returns the counter's name, for `TryStore.give_back` after a success.
+    """Counts an attempt to enter the account's password within a session, such as to change it. Returns the counter's
+    name, for `TryStore.give_back` after a success.
 
     Raises RATE_LIMITED after too many failed attempts.
     """

@@ -1,4 +1,4 @@
-"""The mails that accounts sends: their texts, and the queue (table `mails`) from which they are sent.
+"""The mails that the service `accounts` sends: their texts, and the queue (table `mails`) from which they are sent.
 
 A mail is claimed, then sent, then deleted. No transaction is open while it is sent, and the time of the next attempt is
 stored before. If the process dies in between, another one sends the mail: at worst a second mail with the same
