@@ -108,8 +108,7 @@ def _api() -> Api:
 
 def reader() -> Posthaste:
     """Returns a client of the API that acts for the person: on their own account or on the brand that they work on. It
-    waits for as long as a read takes.
-    """
+    waits up to 15 s for an answer."""
     return _api().client(g.acting_token)
 
 
@@ -158,8 +157,8 @@ def together(*calls: Callable[[], Any]) -> tuple[Any, ...]:
 def side_by_side(first: Callable[[], A], second: Callable[[], B]) -> Callable[[], tuple[A, B]]:
     """Returns a function that runs two calls at the same time and returns their results.
 
-    The function may run in any thread, also inside `together`: it makes the first call itself and only
-    the second in another thread, so that threads never all wait for a free one.
+    The function may run in any thread, also inside `together`. It makes the first call in its own thread and only the
+    second in another, so that it cannot happen that all threads wait for a free one.
     """
     pool = _api().pool
 

@@ -4,8 +4,8 @@ The sign-in cookie holds the API's session token. The API stores only the token'
 it. So the dashboard needs no store and no secret of its own. A second cookie holds the token of a brand session, while
 the person works on somebody else's brand. A third holds how the person reads dates. Every form carries an HMAC of the
 session token. The key of the HMAC is random and is held in a fourth cookie. Another site can read neither the session
-token nor the key. A fifth, for some minutes, proves which linkings of pages were begun in this browser. A sixth tells
-the scripts whether the person has changed, so that they give what was typed back to nobody else.
+token nor the key. A fifth, for some minutes, proves which linkings of pages were begun in this browser. A sixth holds a
+hash that names the person, so that the scripts give back what somebody has typed only to the same person.
 """
 
 import base64
@@ -40,7 +40,7 @@ _OWNERS = ("manage:account", "manage:brands", "manage:tokens")
 
 @dataclass(frozen=True)
 class SharedWork:
-    """That a person works on somebody else's brand: the content of a cookie.
+    """The brand of somebody else on which the person works now: the content of a cookie.
 
     Only the token gives access: the API checks each call. The other fields only decide what the screens offer.
     """
@@ -116,10 +116,9 @@ def _sendable(token: str) -> str:
 
 
 def remember_person(email: str) -> None:
-    """Notes whose session this is, in the current answer and in a cookie.
+    """Notes whose session this is, for the current answer and in a cookie: a hash of the e-mail address.
 
-    The mark is the same in each session of the person, and depends on no key: the keys of forms end as sessions do. It
-    gives no access.
+    The hash is the same in each session of the person. It gives no access.
     """
     g.person = hashlib.sha256(f"person {email.strip().lower()}".encode()).hexdigest()[:_MARK_CHARACTERS]
     g.has_new_person = True

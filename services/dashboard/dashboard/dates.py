@@ -21,14 +21,15 @@ _DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class Dates:
-    """A person's time zone and language, in which dates are written. This machine knows both."""
+    """The time zone and the language in which a person's dates are written. `of` makes sure that we can write dates in
+    both."""
 
     zone: str = "UTC"
     language: str = languages.DEFAULT
 
     @classmethod
     def of(cls, zone: str | None, language: str | None) -> "Dates":
-        """Returns the formatter of dates for this zone and language.
+        """Returns the zone and language for dates that fit these best.
 
         An unknown zone is replaced by UTC, an unknown language by the closest known one.
         """
@@ -91,7 +92,8 @@ class InCalendar(NamedTuple):
 
 
 def in_calendar(at: datetime, zone: str, brand_zone: str) -> InCalendar:
-    """Returns how a calendar in `zone` shows the time of a post, with that in the brand's zone if it is another."""
+    """Returns how a calendar in `zone` shows the time of a post. If the brand has another zone, the time in that zone
+    is shown too."""
     mine: Dates = g.dates
     local = brands = at.astimezone(times.zone_of(zone))
     there = ""

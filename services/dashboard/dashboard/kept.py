@@ -1,8 +1,10 @@
 """Keeps what a session has just read from the API in memory, for its next screens.
 
-Plans permit as few as ten API calls in a minute. Keep only what most screens need. A screen must always make another
-call as well, because that call notices when the session has ended. Requests of one session that need a value at the
-same time, such as the parts of a screen, share one call. A screen that needs nothing else reads its pages anew.
+Plans permit as few as ten API calls in a minute. Keep only what most screens need. Requests of one session that need a
+value at the same time, such as the parts of a screen, share one call.
+
+A screen must always make a call of the API, because that call notices when the session has ended. So a screen that
+needs nothing except kept values reads one of them anew, such as the linked pages.
 """
 
 import hashlib

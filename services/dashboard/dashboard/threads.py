@@ -9,12 +9,12 @@ from posthaste.records import Comment
 
 @dataclass(frozen=True)
 class Thread:
-    """A conversation: a comment under the post and the replies below it, oldest first, as far as one page of the list
+    """A conversation: a comment under the post and the replies below it, oldest first, as far as one part of the list
     has them."""
 
     #: The oldest comment of it that is listed.
     comment: Comment
-    #: The id of its first comment, which may be on a later page of the list.
+    #: The id of its first comment, which may be in a later part of the list.
     first_id: str
     #: Whether the page itself wrote `comment`, such as a first comment.
     is_own: bool
@@ -38,12 +38,12 @@ class Thread:
 
 
 def threads(comments: Iterable[Comment], answered: Collection[str] = ()) -> list[Thread]:
-    """Groups one page of a list of comments, newest first, into conversations.
+    """Groups one part of a list of comments, newest first, into conversations.
 
-    A conversation counts as answered if the page wrote last in it: a visitor who asks again waits again. A comment of
-    which the platform does not say who wrote it counts as a visitor's. `answered`: ids of comments to which the page
-    replied on an earlier page of the list, and nobody after it. Other replies that are not listed settle nothing,
-    because nobody knows who wrote them.
+    A conversation counts as answered if the linked page wrote last in it: a visitor who asks again waits again. A
+    comment of which the platform does not say who wrote it counts as a visitor's. `answered`: ids of comments of which
+    an earlier part of the list has shown that the linked page wrote the last reply. Other replies that are not in this
+    part settle nothing, because nobody knows who wrote them.
     """
     by_id = {it.id: it for it in comments}
     groups: dict[str, list[Comment]] = {}
@@ -54,9 +54,8 @@ def threads(comments: Iterable[Comment], answered: Collection[str] = ()) -> list
 
 
 def answered_so_far(found: Iterable[Thread], answered: Iterable[str]) -> list[str]:
-    """Returns `answered` for the next page of the list, which has older comments: `found` are the conversations of this
-    page, `answered` is what `threads` was given for it.
-    """
+    """Returns the argument `answered` of `threads` for the next part of the list, which has older comments. `found`:
+    the conversations in this part; `answered`: the same argument for this part."""
     found = list(found)
     listed = {it.id for thread in found for it in (thread.comment, *thread.replies)}
     begun_before = [it.first_id for it in found if it.is_ended and it.first_id not in listed]

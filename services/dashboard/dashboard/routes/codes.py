@@ -1,7 +1,5 @@
-"""The screen on which a person turns the codes of an authenticator app (the second factor) on, with a QR code, or off.
-
-It always concerns the person's own account.
-"""
+"""The screen on which a person turns the second factor on or off: codes of an authenticator app, set up with a QR code.
+It always concerns the person's own account."""
 
 import re
 

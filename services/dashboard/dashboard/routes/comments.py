@@ -95,9 +95,8 @@ def of_post(post_id: str) -> Answer:
 
 @screens.post("/read")
 def mark_read() -> Answer:
-    """Notes that the person has read the comments, of a brand or of all, until a time: the script of the inbox sends
-    when the server last listed them.
-    """
+    """Notes that the person has read the comments of a brand, or of all brands, that were written until a time. The
+    script of the inbox sends this time: when the server last listed the comments."""
     try:
         read_until = datetime.fromisoformat(request.form.get("read_until", ""))
     except ValueError:

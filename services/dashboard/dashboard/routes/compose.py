@@ -68,8 +68,8 @@ class UnreadFile:
 
 @screens.get("")
 def show() -> str:
-    """Shows the form for a post: empty, for the page `page`, with the files `media_id`, or with the content of the post
-    `copy`.
+    """Shows the form for a post: empty or, as the address's parameters say, for the linked page `page`, with the files
+    `media_id`, or with the content of the post `copy`.
 
     If the copied post was cancelled, its time is copied too, unless that time has passed.
     """
@@ -225,7 +225,7 @@ def _used_platforms(places: Places) -> Platforms:
 
 
 def _files(media_ids: tuple[str, ...]) -> list[Media | UnreadFile]:
-    """Returns those of these files that still exist. Files that cannot be read now are `UnreadFile`."""
+    """Returns the files with these ids, as far as they still exist. Files that cannot be read now are `UnreadFile`."""
     if not media_ids:
         return []
     try:

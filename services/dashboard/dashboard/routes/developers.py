@@ -62,7 +62,8 @@ def create_token() -> Answer:
 
 @screens.post("/sandbox-token")
 def show_sandbox_token() -> Answer:
-    """Shows the value of the sandbox token. It takes a form, so that the address alone never shows it."""
+    """Shows the value of the sandbox token. Only a form can ask for it, so that opening an address never shows the
+    token."""
     try:
         secret = api.own().get_sandbox_token().sandbox_api_token
     except ApiError as error:

@@ -55,7 +55,8 @@ def index() -> str:
 
 @screens.get("/attention")
 def attention() -> str:
-    """Shows the number for the title of the tab "Needs attention": how many posts need it; nothing for none."""
+    """Shows the number in the title of the tab "Needs attention": how many posts need attention. Shows nothing if there
+    are none."""
     client = api.reader()
 
     def read() -> str:

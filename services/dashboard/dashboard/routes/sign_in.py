@@ -104,10 +104,10 @@ def leave() -> Response:
 
 
 def _taken_zone(token: str) -> str:
-    """Gives an account without a time zone that of the browser, and returns it; empty if the browser's is not known or
-    is UTC.
+    """Stores the browser's time zone for an account that has none, and returns it. Returns an empty text, and stores
+    nothing, if the browser's zone is not known or is UTC.
 
-    This never prevents a sign-in: if the API does not answer, the account takes the zone at the next sign-in.
+    This never prevents a sign-in: if the API does not answer, the zone is stored at the next sign-in.
     """
     zone = request.form.get("browsers_zone", "")
     if zone == "UTC" or zone not in times.zones():

@@ -121,7 +121,8 @@ def confirm_email(change_id: str, code: str) -> str:
 
 @screens.post("/email/<change_id>/<code>")
 def use_email(change_id: str, code: str) -> str | tuple[str, int] | Response:
-    """Changes the account's e-mail address to the one whose link was opened."""
+    """Changes the account's e-mail address to the address that the opened link confirms. Signs in, unless the browser
+    is signed in already."""
     password = request.form.get("password", "")
     try:
         found = api.reader().confirm_email(change_id=change_id, code=code, password=password)
