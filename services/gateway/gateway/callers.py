@@ -83,8 +83,8 @@ class CallerCache:
             self._entries[token_sha256] = (self._monotonic() + self._ttl_seconds, found)
 
     def drop(self, change: CallerChanged) -> None:
-        """Removes the entries of the changed tokens and accounts. Answers of calls that are on their way are not
-        cached."""
+        """Removes the entries of the changed tokens and accounts. Answers to calls that are still under way are not
+        cached, because they may be out of date."""
         tokens, accounts = set(change.token_ids), set(change.account_ids)
         with self._lock:
             self._calls = {}
@@ -96,7 +96,7 @@ class CallerCache:
             }
 
     def clear(self) -> None:
-        """Removes all entries. Answers of calls that are on their way are not cached."""
+        """Removes all entries. Answers to calls that are still under way are not cached."""
         with self._lock:
             self._entries, self._calls = {}, {}
 

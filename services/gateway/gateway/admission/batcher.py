@@ -184,8 +184,8 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the queue's next batch. Does nothing if the queue waits for the answer to a batch other than `batch`,
-        or, with None, to any batch."""
+        """Sends the queue's next batch, unless a batch is on its way whose answer is still awaited. `batch`: the batch
+        whose answer is no longer awaited; None if there was none."""
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None
         self._send(queue, following)

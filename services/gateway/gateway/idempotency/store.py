@@ -78,10 +78,10 @@ _KEEP = Prepared(
 
 
 def _mine(statement: Any) -> Any:
-    """Restricts `statement` to the key that this request holds, and makes its commit asynchronous.
+    """Restricts `statement` to the key that this request holds, and makes the statement's commit asynchronous.
 
-    It compares the operation's id as well, because fencing tokens repeat: after a key was deleted, its next claim has
-    fencing token 1 again.
+    The condition compares the operation's id as well, because fencing tokens repeat: after a key was deleted, its next
+    claim has fencing token 1 again.
     """
     return statement.where(
         keys.c.token_id == bindparam("of_token_id"),
