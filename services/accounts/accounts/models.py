@@ -128,8 +128,7 @@ email_changes = Table(
     Column("expires_at", Moment, nullable=False),
 )
 
-#: Attempts without a token per time window: sign-ups, sign-ins and reset links, by network and by address, both as
-#: pseudonyms.
+#: Attempts per time window, such as sign-ins (`users.limits`). Networks and e-mail addresses are stored as pseudonyms.
 sign_up_tries = Table(
     "sign_up_tries",
     metadata,

@@ -53,8 +53,8 @@ class AccountsDatabase(DatabaseProvider):
 def call(use_case: Callable[..., Any], *, is_read: bool = False) -> Callable[..., Any]:
     """Returns an RPC method that calls the function `use_case` and answers with its result.
 
-    Each parameter of `use_case` gets what it is called: `caller`, `request`, `config`, `database` or `connection`. The
-    connection is in a transaction or, if `is_read`, for single statements.
+    Each parameter of `use_case` gets the value that its name stands for: `caller`, `request`, `config`, `database` or
+    `connection`. The connection is in a transaction or, if `is_read`, for single statements.
     """
     names = tuple(signature(use_case).parameters)
     assert {"caller", "config", "connection", "database", "request"}.issuperset(names), use_case

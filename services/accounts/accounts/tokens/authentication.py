@@ -27,7 +27,7 @@ def authenticate(connection: Connection, request: Authenticate) -> Authenticated
 
 
 def authenticated(found: Credential) -> Authenticated:
-    """Returns the caller that requests with this token have, its user and the token itself (pure).
+    """Returns the caller of requests with this token, the caller's user, and the token itself (pure).
 
     A collaborator's token acts on the owner's account and tier, as the collaborator. Raises TOKEN_REVOKED,
     TOKEN_EXPIRED, or COLLABORATOR_INSUFFICIENT when the collaborator's role no longer permits the token.

@@ -1,4 +1,5 @@
-"""Rate limits for calls without a token, counted in the database for all processes together."""
+"""Limits on how often something may be tried: sign-ups, sign-ins and reset links, which need no token, and for an
+account passwords, codes, invitations and changes of address. Counted in the database for all processes together."""
 
 from accounts import derived_secrets
 from accounts.config import AccountsConfig

@@ -1,4 +1,4 @@
-"""Hashes passwords with argon2id in real threads, two at a time."""
+"""Hashes passwords with argon2id in real threads (not green ones), two at a time."""
 
 import secrets
 from collections.abc import Callable
