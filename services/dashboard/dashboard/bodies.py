@@ -18,9 +18,8 @@ FORM_SECONDS, FILES_SECONDS = 15.0, 15 * 60.0
 
 
 class BodyReader:
-    """Reads the bodies of requests, and limits how many of one network are read at once: forms take up to half of the
-    threads, because a whole office may share a network; files take up to a quarter.
-    """
+    """Reads the bodies of requests, and limits how many bodies from one network are read at once: forms take up to half
+    of the threads, because a whole office may share a network; files take up to a quarter."""
 
     def __init__(
         self, threads: int, form_seconds: float = FORM_SECONDS, files_seconds: float = FILES_SECONDS

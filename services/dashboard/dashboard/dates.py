@@ -29,7 +29,7 @@ class Dates:
 
     @classmethod
     def of(cls, zone: str | None, language: str | None) -> "Dates":
-        """Returns the zone and language for dates that fit these best.
+        """Returns this zone and this language, as far as we can write dates in them.
 
         An unknown zone is replaced by UTC, an unknown language by the closest known one.
         """

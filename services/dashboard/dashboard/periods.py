@@ -73,7 +73,7 @@ class Period:
         return [first + it * _DAY for it in range((last - first).days + 1)]
 
     def gaps(self, taken: Collection[date]) -> dict[date, date]:
-        """Returns the longest runs of shown days that are not in `taken`: first day of each → its last day."""
+        """Returns the unbroken runs of shown days that are not in `taken`: first day of each run → its last day."""
         found: dict[date, date] = {}
         first = None
         for day in self.days:

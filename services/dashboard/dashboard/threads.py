@@ -28,12 +28,12 @@ class Thread:
 
     @property
     def is_answered(self) -> bool:
-        """Whether visitors wrote in it, and the page wrote last."""
+        """Whether visitors wrote in it, and the linked page wrote last."""
         return self.heard_count > 0 and self.is_ended
 
     @property
     def waits(self) -> bool:
-        """Whether a visitor wrote last, so that the page should answer."""
+        """Whether a visitor wrote last, so that the linked page should answer."""
         return self.heard_count > 0 and not self.is_ended
 
 

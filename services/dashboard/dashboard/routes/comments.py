@@ -35,7 +35,7 @@ Answer = str | tuple[str, int] | Response
 
 @dataclass(frozen=True)
 class Found:
-    """A page of the conversations under a post, newest first, or the reason why they cannot be read now."""
+    """Some of the conversations under a post, newest first, or the reason why they cannot be read now."""
 
     threads: list[Thread] = field(default_factory=list)
     problem: str = ""
@@ -143,9 +143,8 @@ def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: st
 
 
 def _reading(post_id: str) -> Callable[[], CommentList | PosthasteError]:
-    """Returns a function that reads one page of the comments under a post. It returns them, or the error if the API
-    answers with one. It may run in any thread.
-    """
+    """Returns a function that reads one page of the list of comments under a post. The function returns the comments,
+    or the error if the API answers with one. It may run in any thread."""
     # Longer than a read waits: the platform may be slow, and the API's answer says so.
     client, cursor = api.patient(), request.args.get("after") or None
 

@@ -184,7 +184,7 @@ def library() -> str:
 
 @screens.get("/files")
 def files() -> str:
-    """Shows the tiles of the files with the ids in the request, which the browser has kept with a draft."""
+    """Shows the tiles of the files whose ids are in the request. The browser has kept these ids with a draft."""
     chosen = tuple(dict.fromkeys(request.args.getlist("media_id")))[:_MOST_FILES]
     return "".join(render_template("compose_file.html", file=it) for it in _files(chosen))
 
@@ -301,8 +301,8 @@ def ready_of(findings: dict[str, list[Finding]] | None) -> list[str]:
 
 @screens.app_template_global()
 def only_platform(findings: dict[str, list[Finding]], ready: list[str], places: Places) -> str:
-    """Returns `Facebook only` if a post can go out on one chosen page and no other chosen page is on its platform;
-    else an empty text."""
+    """Returns a text such as `Facebook only` if a post can go out on one chosen page and no other chosen page is on its
+    platform; else an empty text."""
     platforms = [places.pages[it].platform for it in findings if it in places.pages]
     on = places.pages.get(ready[0]) if len(ready) == 1 else None
     return f"{words.PLATFORMS[on.platform]} only" if on and platforms.count(on.platform) == 1 else ""
