@@ -6,11 +6,12 @@ import time
 
 import pytest
 from container_builds import Builds
-from container_kit import account, schedule, tell
+from container_kit import account, sample, schedule, tell
 
 from local.containers.compose import Composed
 
-#: How long from the engine's start until every service responds. The core runs in CI, on machines that may be busy.
+#: How long from the engine's start until every service responds and a client has uploaded a file. The core runs in CI,
+#: on machines that may be busy.
 READY_SECONDS, READY_SECONDS_OF_CORE = 30.0, 60.0
 #: How many posts are scheduled before the end comes, and how many in all. Each writer has its own.
 BEFORE, POSTS = 15, 40
@@ -23,6 +24,7 @@ def test_nothing_is_lost_and_everything_is_ready_within_half_a_minute(
     if stack.profile == "compact" and not is_core:
         pytest.skip("the profile core loses its power")
     builds.wait_all()
+    photo = sample(stack)
     begun_at = time.monotonic()
     os.sync()  # otherwise PostgreSQL's recovery may wait until the disk has the films of other tests
     tell(f"what other tests wrote is on the disk after {time.monotonic() - begun_at:.1f} s")
@@ -51,8 +53,11 @@ def test_nothing_is_lost_and_everything_is_ready_within_half_a_minute(
     begun_at = time.monotonic()
     stack.engine.boot()
     stack.wait_ready(READY_SECONDS * 3)
+    tell(f"every service responds after {time.monotonic() - begun_at:.1f} s")
+    with account(stack) as client:
+        client.upload(photo, filename="after.jpg")
     seconds = time.monotonic() - begun_at
-    tell(f"everything is ready after {seconds:.1f} s")
+    tell(f"a file is uploaded after {seconds:.1f} s")
     stack.engine.docker("start", "operator")
     for each in writers:
         each.join()

@@ -57,7 +57,7 @@ def _plain(text: str) -> str:
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
-def fingerprint(content: Content) -> str:
+def content_hash(content: Content) -> str:
     """Returns a hash of the content. It tells whether objects staged earlier belong to the same content."""
     media = [
         (source.type, source.url or hashlib.sha256(source.body or b"").hexdigest())

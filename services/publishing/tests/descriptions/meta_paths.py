@@ -12,7 +12,7 @@ from publishing.platforms.instagram.login import InstagramLogin
 from publishing.platforms.instagram.trial import TRIAL as INSTAGRAM_TRIAL
 from publishing.platforms.meta.facts import facebook as facebook_facts
 from publishing.platforms.meta.settings import MetaSettings
-from publishing.platforms.post_matching import fingerprint
+from publishing.platforms.post_matching import content_hash
 
 from .played import ISO, Answer, Drive, Played, photo, video
 
@@ -100,7 +100,7 @@ def _films(played: Played, facebook: Drive) -> None:
         facebook.publish(content)
     film_post = Content("Film", (film,))
     stored: dict[str, Any] = {
-        "content": fingerprint(film_post), "session": {"id": "5", "video_id": "2001"}, "next": [0, _SIZE],
+        "content": content_hash(film_post), "session": {"id": "5", "video_id": "2001"}, "next": [0, _SIZE],
     }  # fmt: skip
     played.on("POST", "/1001/videos$", _REFUSED, _BEGUN, _SENT, {"success": True})
     facebook.publish(film_post, **stored)
@@ -169,7 +169,7 @@ def drive_instagram(played: Played) -> None:
 
 def _again(played: Played, instagram: Drive, content: Content) -> None:
     """Repeats an attempt with the checkpoint that it stored, and looks it up in every state of its container."""
-    mark = fingerprint(content)
+    mark = content_hash(content)
     instagram.publish(content, content=mark, container_id="1790")
     instagram.publish(content, content=mark, children=["1790", None])
     played.on("POST", "/17841/media_publish$", _REFUSED)

@@ -3,7 +3,7 @@
 from contracts.post_settings import TikTokPostSettings
 from publishing.platforms.base import Account, Content
 from publishing.platforms.oauth.base import App
-from publishing.platforms.post_matching import fingerprint
+from publishing.platforms.post_matching import content_hash
 from publishing.platforms.tiktok.connector import TikTokConnector
 from publishing.platforms.tiktok.facts import facts
 from publishing.platforms.tiktok.login import TikTokLogin
@@ -49,7 +49,7 @@ def drive(played: Played) -> None:
         tiktok.publish(content)
         tiktok.look_up(content, publish_id="v_pub~1")
     film = Content("Fresh bread", (video(),))
-    stored = {"content": fingerprint(film), "publish_id": "v_pub~1", "privacy": "SELF_ONLY"}
+    stored = {"content": content_hash(film), "publish_id": "v_pub~1", "privacy": "SELF_ONLY"}
     tiktok.publish(film, **stored)
     played.on("POST", "/status/fetch/$", _ok(status="PROCESSING_UPLOAD"), done)
     begun = {

@@ -3,7 +3,7 @@
 from contracts.post_settings import YouTubePostSettings
 from publishing.platforms.base import Account, Content
 from publishing.platforms.oauth.base import App
-from publishing.platforms.post_matching import fingerprint
+from publishing.platforms.post_matching import content_hash
 from publishing.platforms.youtube.connector import YouTubeConnector
 from publishing.platforms.youtube.facts import facts
 from publishing.platforms.youtube.login import YouTubeLogin
@@ -51,7 +51,7 @@ def drive(played: Played) -> None:
 
 def _resume(played: Played, youtube: Drive, content: Content) -> None:
     """Looks an attempt up, and repeats it with the checkpoint that it stored."""
-    stored = {"content": fingerprint(content), "size_bytes": _SIZE}
+    stored = {"content": content_hash(content), "size_bytes": _SIZE}
     played.on("PUT", "/videos$", (308, {}, {"Range": "bytes=0-262143"}), _VIDEO)
     youtube.publish(content, **stored, session=_SESSION)
     played.on("PUT", "/videos$", _VIDEO)

@@ -23,7 +23,7 @@ from publishing.platforms.facebook.upload import NotServed, Upload, described
 from publishing.platforms.http_client import Answer, iso_time, poll
 from publishing.platforms.meta.errors import MISSING, PHOTOS_ALREADY_POSTED
 from publishing.platforms.meta.graph import is_within, rows_of
-from publishing.platforms.post_matching import fingerprint, same_text, window_start
+from publishing.platforms.post_matching import content_hash, same_text, window_start
 
 _URL = re.compile(r"https?://[^\s<>\"]+")
 _POST_FIELDS = "id,permalink_url,created_time"
@@ -76,7 +76,7 @@ class FacebookConnector(FacebookReading):
     def _publish_photos(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         """Publishes one or more photos. Even a single photo is staged first: its id, stored before the post is made,
         distinguishes the post from others with the same text."""
-        mark = fingerprint(content)
+        mark = content_hash(content)
         is_resumed = checkpoint.get("content") == mark and bool(checkpoint.get("photo_ids"))
         if not is_resumed:
             checkpoint.save(content=mark, photo_ids=self._stage_photos(account, content))

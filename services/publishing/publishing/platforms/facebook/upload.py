@@ -20,7 +20,7 @@ from publishing.platforms.base import (
 from publishing.platforms.http_client import Answer, required, transient
 from publishing.platforms.meta.errors import Misplaced
 from publishing.platforms.meta.graph import Graph
-from publishing.platforms.post_matching import fingerprint
+from publishing.platforms.post_matching import content_hash
 from publishing.platforms.uploads.pieces import Pieces
 
 #: Codes of an API that does not know the protocol (any more): invalid parameter, deprecated method, unknown path.
@@ -65,7 +65,7 @@ class Upload:
         Raises PlatformRefusal if Facebook refuses (`NotServed` if it does not accept an upload in pieces), and
         OutcomeUnknown if the last call got no usable answer.
         """
-        mark, checkpoint = fingerprint(content), self._checkpoint
+        mark, checkpoint = content_hash(content), self._checkpoint
         is_resumed = checkpoint.get("session") is not None and checkpoint.get("content") == mark
         if not is_resumed:
             self._begin(mark)

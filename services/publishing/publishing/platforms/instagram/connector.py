@@ -26,7 +26,7 @@ from publishing.platforms.http_client import Answer, iso_time, poll, transient
 from publishing.platforms.instagram.reading import InstagramReading
 from publishing.platforms.meta.errors import MISSING, kind_of
 from publishing.platforms.meta.graph import is_within
-from publishing.platforms.post_matching import fingerprint, same_text, window_start
+from publishing.platforms.post_matching import content_hash, same_text, window_start
 
 _POST_FIELDS = "id,permalink,timestamp"
 #: Subcode in a failed container's status text: "Error: Media upload has failed with error code 2207085".
@@ -98,7 +98,7 @@ class InstagramConnector(InstagramReading):
 
         The id is stored in the checkpoint.
         """
-        mark = fingerprint(content)
+        mark = content_hash(content)
         container_id: str | None = checkpoint.get("container_id")
         if container_id and checkpoint.get("content") == mark:
             status, _ = self._status(account, container_id)
@@ -127,7 +127,7 @@ class InstagramConnector(InstagramReading):
         Files that an earlier attempt staged for the same content are used if Instagram still has them. The ids are
         stored so early because processing may take longer than an attempt.
         """
-        mark = fingerprint(content)
+        mark = content_hash(content)
         earlier = checkpoint.get("children") if checkpoint.get("content") == mark else None
         children = [
             child_id

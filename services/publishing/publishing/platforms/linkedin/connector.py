@@ -27,7 +27,7 @@ from publishing.platforms.linkedin.reading import ORGANIZATION, LinkedInReading
 from publishing.platforms.linkedin.settings import LinkedInSettings
 from publishing.platforms.linkedin.text import little_text, shown_text
 from publishing.platforms.plugin import parse as parse_settings
-from publishing.platforms.post_matching import fingerprint, same_text, window_start
+from publishing.platforms.post_matching import content_hash, same_text, window_start
 from publishing.platforms.uploads.staged_files import uploads_in
 
 
@@ -44,7 +44,7 @@ class LinkedInConnector(LinkedInReading):
         self._uploads = Uploads(self._calls, settings)
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        mark = fingerprint(content)
+        mark = content_hash(content)
         if checkpoint.get("content") != mark:
             checkpoint.save(content=mark, media=None, sent_at=None, duplicate_of=None)
         urns = [str(upload["urn"]) for upload in self._uploads.stage(account, content, checkpoint)]

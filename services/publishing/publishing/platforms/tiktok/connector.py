@@ -17,7 +17,7 @@ from publishing.platforms.base import (
     StillUnknown,
 )
 from publishing.platforms.http_client import Answer, poll, required
-from publishing.platforms.post_matching import fingerprint
+from publishing.platforms.post_matching import content_hash
 from publishing.platforms.tiktok.errors import UNKNOWN_PUBLISH, failure
 from publishing.platforms.tiktok.reading import TikTokReading, permalink, post_id_in
 from publishing.platforms.tiktok.texts import photo_post, post_info
@@ -43,7 +43,7 @@ class TikTokConnector(TikTokReading):
             raise PlatformRefusal(
                 Refusal.REJECTED, "NO_MEDIA", "TikTok takes no posts without photos or a video."
             )
-        mark = fingerprint(content)
+        mark = content_hash(content)
         if checkpoint.values and checkpoint.get("content") != mark:
             _clear(checkpoint)
         if checkpoint.get("publish_id"):
@@ -116,7 +116,7 @@ class TikTokConnector(TikTokReading):
         }
         answer = self._api.ask(account, "post/publish/video/init/", {"post_info": info, "source_info": file})
         checkpoint.save(
-            content=fingerprint(content),
+            content=content_hash(content),
             privacy=info["privacy_level"],
             publish_id=required(answer, "publish_id"),
             upload_url=required(answer, "upload_url"),
@@ -142,7 +142,7 @@ class TikTokConnector(TikTokReading):
     def _send_photos(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
         """Sends the one call that makes a post of photos. Raises OutcomeUnknown if no usable answer comes."""
         body = photo_post(content, info)
-        checkpoint.save(content=fingerprint(content), privacy=info["privacy_level"], asked=True)
+        checkpoint.save(content=content_hash(content), privacy=info["privacy_level"], asked=True)
         try:
             answer = self._api.ask(account, "post/publish/content/init/", body, visible=True)
         except PlatformRefusal:

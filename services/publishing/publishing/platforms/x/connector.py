@@ -20,7 +20,7 @@ from publishing.platforms.base import (
 )
 from publishing.platforms.http_client import Answer, iso_time
 from publishing.platforms.plugin import parse as parse_settings
-from publishing.platforms.post_matching import fingerprint, window_start
+from publishing.platforms.post_matching import content_hash, window_start
 from publishing.platforms.uploads.staged_files import uploads_in
 from publishing.platforms.x.errors import DUPLICATE
 from publishing.platforms.x.media import Uploads
@@ -41,7 +41,7 @@ class XConnector(XReading):
         self._uploads = Uploads(self._calls, settings)
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
-        mark = fingerprint(content)
+        mark = content_hash(content)
         if checkpoint.get("content") != mark:
             checkpoint.save(content=mark, media=None, sent_at=None)
         settings = parse_settings(XPostSettings, content.settings)

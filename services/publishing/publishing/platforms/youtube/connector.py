@@ -14,7 +14,7 @@ from publishing.platforms.base import (
     guessed,
 )
 from publishing.platforms.http_client import Answer, iso_time, poll
-from publishing.platforms.post_matching import fingerprint, same_text, window_start
+from publishing.platforms.post_matching import content_hash, same_text, window_start
 from publishing.platforms.uploads.sources import check_bytes
 from publishing.platforms.youtube.calls import items_of
 from publishing.platforms.youtube.errors import problem_of
@@ -36,7 +36,7 @@ class YouTubeConnector(YouTubeReading):
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
         source = _video_in(content)
-        mark = fingerprint(content)
+        mark = content_hash(content)
         begun = (checkpoint.get("content"), checkpoint.get("size_bytes"))
         if checkpoint.values and begun != (mark, source.length_bytes):
             checkpoint.save(content=None, session=None, size_bytes=None, video_id=None)
@@ -105,7 +105,7 @@ class YouTubeConnector(YouTubeReading):
             kind, notifies = source.content_type or "video/mp4", notifies_subscribers(content.settings)
             session = self._api.begin_upload(account, video, source.length_bytes, kind, notifies=notifies)
             state = UploadState(received_bytes=0)
-            checkpoint.save(content=fingerprint(content), session=session, size_bytes=source.length_bytes)
+            checkpoint.save(content=content_hash(content), session=session, size_bytes=source.length_bytes)
         return Upload(self._api, self._settings, account, session, source).run(state)
 
     def _processed(self, account: Account, video: Answer) -> Published:

@@ -35,7 +35,7 @@ from publishing.platforms.http_client import iso_time
 from publishing.platforms.instagram.connector import InstagramConnector
 from publishing.platforms.meta.graph import next_cursor
 from publishing.platforms.meta.settings import MetaSettings
-from publishing.platforms.post_matching import fingerprint, same_text, window_start
+from publishing.platforms.post_matching import content_hash, same_text, window_start
 
 ACCOUNT = Account("1001", "token-1")
 TEXT = Content("hello")
@@ -358,7 +358,7 @@ def test_an_attempt_is_looked_for_from_well_before_it_began_and_never_from_the_f
 
 def test_a_fingerprint_changes_with_everything_that_is_shown() -> None:
     marks = {
-        fingerprint(content)
+        content_hash(content)
         for content in (
             TEXT, PHOTO, Content("hello", PHOTO.media * 2), Content("hello!"), Content("hello", settings={"link": "x"}),
             Content("hello", (MediaSource("video", "https://example.com/a.jpg"),)),
@@ -367,7 +367,7 @@ def test_a_fingerprint_changes_with_everything_that_is_shown() -> None:
     }  # fmt: skip
     assert len(marks) == 8
     typed = MediaSource("photo", "https://example.com/a.jpg", content_type="image/jpeg")
-    assert fingerprint(PHOTO) == fingerprint(Content("hello", (typed,)))
+    assert content_hash(PHOTO) == content_hash(Content("hello", (typed,)))
 
 
 def test_small_readers_take_what_comes() -> None:
