@@ -26,7 +26,9 @@ _MICROSECONDS = re.compile(rb'((?:_at|At|_time|"at)":"\d{4}-\d\d-\d\dT\d\d:\d\d:
 
 
 def on_events(connection: Connection, events: Sequence[Event]) -> None:
-    """Stores each event, with a delivery for every subscription that asks for such events."""
+    """Stores a delivery of each event for every active subscription that asks for such events. An event that no
+    subscription asks for is not stored.
+    """
     new = [(event, body_of(event), post_of(event)) for event in events]
     if Deliveries(connection).arrive(new):
         connection.info[ARRIVED] = True

@@ -14,8 +14,8 @@ _EXTRA = timedelta(days=1)
 
 
 def end_deliveries(app: AppContext) -> int:
-    """Marks the waiting deliveries of disabled subscriptions as failed, up to a limit; their owners can replay them.
-    Returns how many it marked.
+    """Marks waiting deliveries of disabled subscriptions as failed, except tests and replays, up to a limit. Returns
+    how many it marked. Owners can replay them.
 
     Uses no transaction: that would lock deliveries before subscriptions, and a replay locks them in the other order.
     """

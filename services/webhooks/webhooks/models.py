@@ -23,7 +23,8 @@ from chassis.db import operations as chassis_operations
 metadata = MetaData()
 _TIME = DateTime(timezone=True)
 
-#: The tier that quota counts an account's deliveries by, from callers and accounts' events.
+#: Accounts with their tier, by which the quota service counts their deliveries. Callers and events of the accounts
+#: service tell it.
 accounts = Table(
     "accounts",
     metadata,

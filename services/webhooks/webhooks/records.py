@@ -64,7 +64,7 @@ class DeliveryRow:
 
 
 class MadeBy(NamedTuple):
-    """A subscription with the user and token that made it, for the events that tell who lost access."""
+    """A subscription with the user and token that made it, for the event `webhooks.disabled`."""
 
     id: str
     name: str

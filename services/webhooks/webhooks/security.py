@@ -90,7 +90,9 @@ def parse_private_receivers(entries: Iterable[str]) -> PrivateReceivers:
 
 
 def _correction_of_bare_networks(entries: Sequence[str]) -> str:
-    """Returns how to correct `10.0.0.0/8`, the earlier form, which allowed every port to every account."""
+    """Returns the text that tells how to correct entries in the earlier form, such as `10.0.0.0/8`, which allowed every
+    port to every account.
+    """
     blocks = [_block(entry) for entry in entries]
     named = ",".join(f"usr_…={block}:8080" for block in blocks)
     as_before = ",".join(f"*={block}:1-65535" for block in blocks)

@@ -44,8 +44,8 @@ def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
     """Charges a unit of the account's monthly counter for each of these deliveries. Returns delivery id → whether it
     got its unit (False: none is left).
 
-    Deliveries that quota deferred, or for which it did not answer, are missing in the result. All units are charged in
-    one call. If that fails, except with SERVICE_UNAVAILABLE, each subscription gets a call of its own.
+    A delivery is missing in the result if the quota service deferred it or did not answer. All units are charged in one
+    call. If that call fails with another error than SERVICE_UNAVAILABLE, each subscription gets a call of its own.
     """
     units = tuple(
         ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)

@@ -40,7 +40,7 @@ _GATHER_SECONDS = 0.01
 _QUEUES_A_TICK, _DELIVERIES_A_TICK = 64, 512
 #: Retries that are marked as due in one tick: a statement of some 20 ms.
 _READY_A_TICK = 1_000
-#: Deliveries loaded in the process, from which on each queue gets fewer.
+#: The most deliveries that a process loads, shared by its queues: the more queues, the fewer each may load.
 _MAX_LOADED = 4_096
 #: A queue is kept this long after its last delivery, with its connections.
 _LINGER_SECONDS = 3.0
@@ -75,7 +75,7 @@ class DeliveryDispatcher:
         self._lock = threading.RLock()
         #: The queues this process holds, by subscription.
         self.queues: dict[str, EndpointQueue] = {}
-        #: Deliveries that have their unit and were dropped before their first attempt, until the database has it.
+        #: Charged deliveries that were dropped before their first attempt, until the charge is stored in their rows.
         self._dropped: list[DueDelivery] = []
         self.is_closing = False
 
@@ -224,8 +224,8 @@ class DeliveryDispatcher:
         return kept
 
     def _charge(self, due: Sequence[DueDelivery]) -> None:
-        """Has quota charge units for these deliveries, and begins the deliveries that got one. The others are skipped
-        or, if quota did not answer for them, stay due.
+        """Asks the quota service to charge a unit for each of these deliveries, and begins those that got one.
+        Deliveries for which no unit is left are marked as skipped. Those for which quota did not answer stay due.
         """
         has_unit: dict[str, bool] = {}
         try:
@@ -245,8 +245,8 @@ class DeliveryDispatcher:
                 self._begin([one for one in due if has_unit.get(one.id)])
 
     def _begin(self, due: Collection[DueDelivery]) -> None:
-        """Adds these deliveries, whose units are charged, to those that wait for an attempt. Then begins as many
-        attempts as there are free slots, from the least recently used queue on.
+        """Adds these deliveries, whose units are charged, to those that wait for an attempt. Then begins attempts while
+        there are free slots; the queue that was least recently used comes first.
         """
         for one in due:
             queue = self.queues.get(one.subscription_id)
@@ -261,8 +261,8 @@ class DeliveryDispatcher:
         self._remember_charged(queue.clear())
 
     def _remember_charged(self, due: Collection[DueDelivery]) -> None:
-        """Remembers which of these deliveries have a charged unit that their rows do not show, because no attempt was
-        recorded. A tick stores it, so that a later attempt does not charge them again.
+        """Remembers the deliveries among these (all of them charged) whose rows do not show the charge yet. The next
+        tick stores it in the rows, so that a later attempt does not charge again.
         """
         self._dropped = [*self._dropped, *(one for one in due if attempt.needs_unit(one))]
 
@@ -345,7 +345,7 @@ class DeliveryDispatcher:
 
     def _must_yield(self, queue: EndpointQueue) -> bool:
         """Whether this queue must give up its slot: all slots are taken, and another queue with waiting deliveries has
-        none.
+        no slot.
         """
         return self._attempts.free < 1 and any(
             one.ready and not one.in_flight for one in self.queues.values() if one is not queue

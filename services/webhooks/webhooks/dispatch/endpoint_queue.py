@@ -31,7 +31,9 @@ _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 15.0
 
 
 class EndpointQueue:
-    """The deliveries of one subscription that wait in memory to be sent. Callers hold the dispatcher's lock."""
+    """The deliveries of one subscription that wait in memory to be sent. Hold the dispatcher's lock to call a method
+    that changes the queue.
+    """
 
     def __init__(
         self,
@@ -54,7 +56,8 @@ class EndpointQueue:
         self.url = ""
         self.is_active = True
         self.enabled_count = 0
-        #: Newest first: as stored, and decrypted. None decrypted: no key reads the newest.
+        #: The signing secrets, newest first, as stored and decrypted. `secrets` is empty while no key decrypts the
+        #: newest.
         self.stored_secrets: tuple[str, ...] = ()
         self.secrets: tuple[str, ...] = ()
         #: Moving average; infinity until the first answer.
@@ -71,7 +74,8 @@ class EndpointQueue:
         self.generation = 0
         #: Nothing is loaded before then (monotonic).
         self.paused_until = 0.0
-        #: Since when each attempt has failed for a reason that may be local (monotonic); infinity: the last did not.
+        #: Since when each attempt has failed for a reason that may be local (monotonic); infinity if the last attempt
+        #: did not.
         self.unreachable_since = math.inf
         self.used_at = time.monotonic()
         #: When deliveries were last loaded (monotonic), and whether more may be due.
@@ -81,10 +85,10 @@ class EndpointQueue:
         self.connections: list[WebhookConnection] = []
 
     def _record(self, outcomes: list[Outcome]) -> list[Recorded | None]:
-        """Records outcomes, and takes over from each result at once how often the endpoint has failed in a row.
+        """Records outcomes, and at once copies the endpoint's count of failures in a row from each result.
 
-        The threads that wait for the results would take over these counts in any order, and an older count would permit
-        too many attempts.
+        If the threads that wait for the results copied it, an older count could replace a newer one and permit too many
+        attempts.
         """
         written = self._write(outcomes)
         for recorded in written:
@@ -124,8 +128,8 @@ class EndpointQueue:
         return due
 
     def assess(self, outcome: Outcome) -> Outcome:
-        """Returns the outcome with the decision whether a failure lies in our own network (`is_local`) or at the
-        receiver: at the receiver if other endpoints were reached meanwhile.
+        """Decides whether a failure that may be local is the receiver's after all (`is_receivers_fault`), and returns
+        the outcome with `is_local` set accordingly.
         """
         if not outcome.is_local:
             self.unreachable_since = math.inf

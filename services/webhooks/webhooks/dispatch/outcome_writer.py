@@ -25,8 +25,8 @@ _Results = list[Recorded | None]
 
 
 class OutcomeWriter:
-    """Records the outcomes of attempts for all endpoint queues of a process: those that arrive meanwhile share a
-    statement. One object per process.
+    """Records the outcomes of attempts for all endpoint queues of a process. Outcomes that arrive while a statement
+    runs share the next one. One object per process.
     """
 
     def __init__(self, database: Database, lease_seconds: float) -> None:

@@ -65,7 +65,9 @@ def show(app: AppContext, caller: Caller, request: api.DeliveryPath) -> api.Deli
 
 
 def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.FoundDeliveries:
-    """Returns the deliveries about these posts and operations, to the subscriptions that the caller may see."""
+    """Returns the deliveries of events about these posts, and the tests and replays that these operations asked for, to
+    the subscriptions that the caller may see.
+    """
     with app.database.reading() as connection:
         visible = Subscriptions(connection).newest(
             caller.account_id, brand_ids=caller.brand_ids, before=None, limit=api.MAX_SUBSCRIPTIONS

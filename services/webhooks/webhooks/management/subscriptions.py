@@ -42,7 +42,7 @@ def create(app: AppContext, caller: Caller, request: api.CreateSubscription) -> 
 
 def _created(app: AppContext, caller: Caller, subscription_id: str) -> api.CreatedSubscription | None:
     """Returns the answer to a repeated operation: the subscription that it created, with its secret; None if that
-    subscription was deleted.
+    subscription was deleted. Raises NOT_FOUND if the secret was replaced and no longer exists.
     """
     with app.database.reading() as connection:
         store = Subscriptions(connection)
@@ -100,8 +100,8 @@ def show(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Su
 
 
 def edit(app: AppContext, caller: Caller, request: api.EditSubscription) -> api.Subscription:
-    """Changes the fields of a subscription that the request sets, once per operation. If there are any, the caller's
-    user and token are stored as those that made the subscription.
+    """Changes those fields of a subscription that are set in the request, once per operation. If there are any, the
+    caller's user and token are stored as the subscription's maker.
 
     Raises NOT_FOUND for a subscription that the caller may not see, and the errors of `create` except LIMIT_REACHED.
     """
@@ -157,7 +157,7 @@ def delete(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.
 
 def enable(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Subscription:
     """Enables the subscription and sets its count of failures to 0, once per operation. The caller's user and token are
-    stored as those that made the subscription.
+    stored as the subscription's maker.
 
     The operator may enable any subscription. Raises NOT_FOUND for one that the caller may not see, and TOKEN_REVOKED
     for a token that has lost access.

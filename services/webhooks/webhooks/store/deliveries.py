@@ -67,8 +67,8 @@ class Deliveries:
         self._connection = connection
 
     def arrive(self, new: Sequence[tuple[Event, bytes, str | None]]) -> int:
-        """Stores events, each with a delivery for every subscription that asks for such events. Returns how many
-        deliveries it stored.
+        """Stores a delivery of each event for every active subscription that asks for such events, and the events that
+        have such a subscription. Returns how many deliveries it stored.
 
         `new`: event, body to send, and id of the event's post.
         """
@@ -88,8 +88,7 @@ class Deliveries:
     def add_asked(
         self, subscription_id: str, delivery_id: str, event: Event, body: bytes, *, is_sent: bool
     ) -> None:
-        """Stores an event that somebody has asked for and its delivery to one subscription, whether or not that is
-        active.
+        """Stores a test event and its delivery to one subscription, which may be disabled.
 
         With `is_sent` False, the delivery is stored as skipped: it is only in the log.
         """
@@ -172,7 +171,9 @@ class Deliveries:
         operation_ids: Sequence[str],
         limit: int,
     ) -> list[tuple[str, DeliveryRow]]:
-        """Returns the deliveries about these posts and operations, with their subscription ids, oldest first."""
+        """Returns the deliveries of events about these posts, and the tests and replays that these operations asked
+        for, with their subscription ids, oldest first.
+        """
         values = {
             "subscription_ids": list(subscription_ids),
             "post_ids": list(post_ids),

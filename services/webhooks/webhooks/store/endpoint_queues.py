@@ -1,4 +1,5 @@
-"""SQL of endpoint queues: which process holds each, which of its deliveries are due, and the outcomes of attempts.
+"""SQL of endpoint queues: which process holds each queue, which deliveries of a queue are due, and the outcomes of
+attempts.
 
 Queues are leased in real time (`clock_timestamp()`), deliveries are due by the clock of business time (`clock_now()`).
 The table is called `lanes`.
@@ -87,7 +88,8 @@ _TAKE = Compiled(
         """
     )
 )
-#: Queues that are being written at this moment are renewed by that; waiting for them in another order is a deadlock.
+#: Skips queues whose outcomes another statement is recording: that renews them too, and waiting for them in another
+#: order could end in a deadlock.
 _RENEW = Compiled(
     text(
         """
@@ -217,18 +219,18 @@ class EndpointQueues:
 
     def look(self, held: dict[str, bool]) -> list[Endpoint]:
         """Returns the endpoints with due deliveries, the longest waiting first, then endpoints without due deliveries
-        whose queue is busy here.
+        whose queue has loaded deliveries in this process.
 
-        `held` are the queues that this process holds: id → whether it is busy. Secrets of a queue that another process
-        holds are left out.
+        `held`: the queues that this process holds, by id → whether it has loaded deliveries of the queue. Secrets of a
+        queue that another process holds are left out.
         """
         busy = [id_ for id_, is_busy in held.items() if is_busy]
         rows = _LOOK.run(self._connection, {"held": list(held), "busy": busy})
         return [Endpoint._make(row)._replace(secrets=tuple(row.secrets)) for row in rows]
 
     def fail_late(self, subscription_ids: Collection[str]) -> None:
-        """Marks disabled subscriptions for the clean-up, which then fails deliveries that have arrived since the last
-        one.
+        """Marks disabled subscriptions for the clean-up once more, so that it also fails deliveries that arrived after
+        it had failed the earlier ones.
         """
         _MARK_ENDING.run(self._connection, {"ids": list(subscription_ids)})
 
@@ -272,8 +274,8 @@ class EndpointQueues:
         return {id_: Recorded(*rest) for id_, *rest in fetch(self._connection, _RECORD, parameters)}
 
     def note_charges(self, due: Sequence[DueDelivery]) -> None:
-        """Stores that the units of these deliveries are charged: quota forgets that after days, and a replay may come
-        weeks later.
+        """Stores that the units of these deliveries are charged: the quota service forgets it after days, and a replay
+        may come weeks later.
 
         Raises LockTimeout when another transaction has locked a row, and ApiError SERVICE_UNAVAILABLE when the database
         is away.

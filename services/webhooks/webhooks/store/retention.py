@@ -1,4 +1,4 @@
-"""SQL of clean-up. Each statement changes at most `limit` rows."""
+"""SQL of clean-up. Each call fails or deletes at most `limit` rows, not counting the attempts of deleted deliveries."""
 
 from datetime import timedelta
 
@@ -102,7 +102,9 @@ class Retention:
         return int(self._connection.execute(_REMOVE_OF_DELETED, {"limit": limit}).scalar_one())
 
     def remove_deliveries(self, age: timedelta, limit: int) -> int:
-        """Deletes up to `limit` deliveries that ended over `age` ago, with their attempts. Returns how many."""
+        """Deletes up to `limit` deliveries that were created over `age` ago and are not pending, with their attempts.
+        Returns how many.
+        """
         return int(self._connection.execute(_REMOVE_DELIVERIES, {"age": age, "limit": limit}).scalar_one())
 
     def remove_events(self, age: timedelta, limit: int) -> int:
@@ -115,7 +117,9 @@ class Retention:
         return self._connection.execute(_REMOVE_SECRETS, {"age": age, "limit": limit}).rowcount
 
     def remove_revoked_tokens(self, limit: int) -> int:
-        """Forgets revoked tokens that no running call can use any more: calls end within minutes."""
+        """Forgets tokens that were revoked over a day ago: no running call uses them any more, because calls end within
+        minutes.
+        """
         return self._connection.execute(_REMOVE_REVOKED_TOKENS, {"limit": limit}).rowcount
 
     def remove_subscriptions(self, age: timedelta, limit: int) -> int:

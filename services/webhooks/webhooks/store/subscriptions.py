@@ -27,7 +27,9 @@ class Subscriptions:
         self._connection = connection
 
     def lock_account(self, account_id: str, tier: str) -> None:
-        """Stores the account's tier, and locks the account until the transaction ends."""
+        """Locks the account until the transaction ends. Stores its tier before that, unless an event has just told
+        it.
+        """
         self.note_tier(account_id, tier)
         self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
 
@@ -54,8 +56,9 @@ class Subscriptions:
         self._connection.execute(statement)
 
     def lock_known_account(self, account_id: str) -> None:
-        """Locks the account until the transaction ends, for an event that does not tell its tier. A new account is
-        stored as `free` until its tier is known."""
+        """Locks the account until the transaction ends, for an event that does not tell the account's tier. An account
+        that has no row yet gets one, with the tier `free` until its tier is known.
+        """
         self._connection.execute(insert(accounts).values(id=account_id, tier="free").on_conflict_do_nothing())
         self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
 
@@ -153,8 +156,9 @@ class Subscriptions:
     ) -> list[SubscriptionRow]:
         """Returns at most `limit` subscriptions of the account, newest first.
 
-        `brand_ids`: only subscriptions whose brands are all among these; None for all. `status`: only those in this
-        state. `before`: (created_at, id) of the last one of the previous page.
+        `brand_ids`: the brands that a token is limited to; None for all. Only subscriptions whose brands, and those of
+        the token that made them, are all among these are returned; none that is for all brands. `status`: only those in
+        this state. `before`: (created_at, id) of the last one of the previous page.
         """
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
@@ -222,7 +226,7 @@ class Subscriptions:
         return self._newest_secret(subscription_id, secrets.c.operation_id == operation_id)
 
     def secret_before(self, subscription_id: str, secret_id: str) -> SecretRow | None:
-        """Returns the secret that the secret with this id replaced, or None."""
+        """Returns the subscription's secret that came before the one with this id; None if there is none."""
         return self._newest_secret(subscription_id, secrets.c.id < secret_id)
 
     def valid_secrets(self, subscription_id: str) -> list[str]:
@@ -239,7 +243,9 @@ class Subscriptions:
         return [(row.id, row.secret) for row in rows]
 
     def replace_secret(self, secret_id: str, stored: str, fresh: str) -> bool:
-        """Stores a secret encrypted with a newer key. Returns False when it has changed or is gone."""
+        """Replaces the encrypted secret `stored` by `fresh`, the same secret encrypted with a newer key. Returns False
+        if the stored one has changed or is gone.
+        """
         condition = (secrets.c.id == secret_id, secrets.c.secret == stored)
         return bool(self._connection.execute(update(secrets).where(*condition).values(secret=fresh)).rowcount)
 
