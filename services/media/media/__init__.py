@@ -1,1 +1,1 @@
-"""The service media: stores files, makes renditions of them, and records to which posts they are attached."""
+"""The media service: stores files, makes renditions of them, and records to which posts they are attached."""

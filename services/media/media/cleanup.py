@@ -1,5 +1,7 @@
-"""Background clean-up: deletes objects from the storage until it confirms that (table `removals`), and what was not
-finished or is not needed any more. Every replica may run it."""
+"""Background clean-up: removes unfinished uploads, files and rows that are not needed any more, and deletes their
+objects from the storage. Each removal (table `removals`) is tried until the storage confirms it. Every replica may run
+all of this.
+"""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -41,8 +43,8 @@ REMOVALS_DUE = Waker()
 
 
 def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
-    """Aborts the multipart upload and deletes every object of a removal, then its row. Returns False when the storage
-    is down.
+    """Aborts the multipart upload, deletes all objects under the key, and then the row in `removals`. Returns False,
+    and keeps the row, when the storage is down.
     """
     try:
         if ended.parts_id is not None:
@@ -56,7 +58,7 @@ def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
 
 
 def remove_due(context: AppContext) -> int:
-    """Deletes a batch of the objects whose deletion is due. Returns how many keys have no objects any more."""
+    """Deletes the objects of a batch of removals that are due. Returns how many of these removals are done."""
     with context.database.transaction() as connection:
         due = Removals(connection).claim(_REMOVALS, _FIRST_WAIT, _LONGEST_WAIT)
     gone = sum(remove_now(context, it) for it in due)
@@ -66,7 +68,7 @@ def remove_due(context: AppContext) -> int:
 
 
 def end_expired_uploads(context: AppContext) -> int:
-    """Ends uploads that have expired, and has their objects removed. Returns how many uploads it ended."""
+    """Ends uploads that have expired, and lists their objects for removal. Returns how many uploads it ended."""
     return _remove(context, "uploads_expired", lambda it: Uploads(it).take_expired(_ROWS))
 
 
@@ -76,7 +78,9 @@ def remove_unused(context: AppContext) -> int:
 
 
 def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequence[Stored]]) -> int:
-    """Deletes rows by `take`, and lists their objects for removal. Returns how many rows there were."""
+    """Calls `take`, which deletes rows and returns them, and lists their objects for removal. Returns how many rows
+    there were.
+    """
     with context.database.transaction() as connection:
         taken = take(connection)
         Removals(connection).add(taken)
@@ -88,7 +92,7 @@ def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequen
 
 def drop_unconfirmed(context: AppContext) -> int:
     """Deletes attachments to posts that were never stored, and old rows about posts and deletions. Returns how many
-    rows were deleted or examined.
+    rows it deleted.
     """
     with context.database.transaction() as connection:
         attachments = Attachments(connection)

@@ -82,7 +82,9 @@ class AppContext:
 
 
 def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
-    """Returns the file if the caller may access it. Otherwise raises NOT_FOUND (with `field`)."""
+    """Returns the file if the caller may access it. Otherwise raises NOT_FOUND, which names `field` if that is
+    given.
+    """
     if row is None or not reaches(caller, row):
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     return row
@@ -99,5 +101,7 @@ def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
 
 @locked_cache
 def context_of(database: Database) -> AppContext:
-    """Creates the context of this process. Raises ConfigError if a setting is missing or malformed."""
+    """Returns the context of this process, which the first call creates. Raises ConfigError if a setting is missing or
+    malformed.
+    """
     return AppContext(database, Settings.from_env())

@@ -38,9 +38,11 @@ _TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
 
 
 def check_declared(ending: str, mime_type: str) -> str:
-    """Returns the declared type under its registered name, or UNDECLARED. `ending`: the file name's extension.
+    """Returns the type that the client declares, under its registered name; UNDECLARED if it declares none, or a vague
+    one such as `image/*`. `ending`: the file name's extension.
 
-    Raises UPLOAD_ERROR for types and extensions that are not accepted. Other extensions are ignored.
+    Raises UPLOAD_ERROR for a type that is not accepted, and for an extension that the spec refuses by name, such as
+    `.svg` or `.pdf`. Any other extension is accepted, whether or not it fits the type.
     """
     declared = mime_type.partition(";")[0].strip().lower()
     declared = UNDECLARED if declared in _VAGUE else _ALIASES.get(declared, declared)
@@ -55,7 +57,9 @@ def check_declared(ending: str, mime_type: str) -> str:
 
 def ending_of(declared: str, ending: str) -> str:
     """Returns the extension for the public address: that of the file name if it fits the declared type, otherwise the
-    usual one of that type.
+    usual one of that type, which is `.jpg` for types that are converted.
+
+    Without a declared type: that of the file name if it is one of an accepted type; otherwise none.
     """
     if declared == UNDECLARED:
         kept = [it for endings in MIME_TYPES.values() for it in endings]
@@ -69,6 +73,8 @@ def ending_of(declared: str, ending: str) -> str:
 def true_type(declared: str, head: bytes) -> str:
     """Returns the type of a file that begins with `head`. Raises INVALID_FILE_CONTENT when this type is not accepted,
     or is not the type `declared` by the client (spec "Upload rules").
+
+    Two mix-ups are forgiven: MP4 and MOV for each other, and HEIC or AVIF for each other or for a JPEG.
     """
     found = _detect(head)
     if found is None:

@@ -67,8 +67,9 @@ class Upload(Stored):
     replaced_bytes: int | None
 
     def arrived(self, size_bytes: int | None, announced_bytes: int) -> bool:
-        """Whether the stored object (None: there is none) is complete: it has the announced size, not above the
-        reserved one, or the size of the file that an earlier inspection put in its place.
+        """Whether the upload is complete. `size_bytes` is the size of the stored object, None if there is none. It must
+        be the announced size, and not above the reserved one, or the size of the file that an earlier inspection put in
+        the object's place.
         """
         is_announced = size_bytes == announced_bytes <= self.size_bytes
         return size_bytes is not None and (size_bytes == self.replaced_bytes or is_announced)
@@ -92,7 +93,7 @@ class Media(Stored):
     thumbnail_due_at: datetime
     #: When it was first attached to a stored post.
     attached_at: datetime | None
-    #: When it was first published: it stops counting, unless a pending post has it.
+    #: When it was first published. From then on it counts against the quota only while a pending post has it.
     published_at: datetime | None
 
     @property
@@ -102,7 +103,9 @@ class Media(Stored):
 
 
 class Rendition(Record):
-    """A file made of media to fit what a platform takes (`contracts.renditions`), outside of the quota."""
+    """A file made of an uploaded one to fit what a platform takes (`contracts.renditions`). It does not count against
+    the account's storage quota.
+    """
 
     id: str
     media_id: str

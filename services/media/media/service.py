@@ -1,4 +1,4 @@
-"""Connects the service media to the bus: RPC methods, events and worker loops. Contains no rules."""
+"""Connects the media service to the bus: RPC methods, events and worker loops. Contains no rules."""
 
 import msgspec
 

@@ -12,7 +12,7 @@ from typing import Any
 _UUID, _NAME = bytes.fromhex("17ee8c60f84d11d98cd60800200c9a66"), b"MDPM"
 #: `user_data_unregistered` (H.264, annex D).
 _UNREGISTERED = 5
-#: A model's notes have some hundred bytes. More is no size.
+#: A model's notes have some hundred bytes. A much larger figure is not a size.
 _MOST_BYTES = 4_096
 #: Not zero: three bytes that begin with two zeros must not come up by chance.
 _BLANK = 0xFF
@@ -31,8 +31,8 @@ def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
 
 
 def _size(data: mmap.mmap, at: int) -> int:
-    """Returns the size in bytes of the message whose content begins at `at`. A size above 254 is written as several
-    bytes, of which all but the last are 255.
+    """Returns the size in bytes of the message whose content begins at `at`; if it is not such a message, the size of
+    UUID and name alone. A size above 254 is written as several bytes, of which all but the last are 255.
     """
     size, before = data[at - 1], at - 2
     while before >= 0 and data[before] == 0xFF and size <= _MOST_BYTES:
@@ -42,8 +42,8 @@ def _size(data: mmap.mmap, at: int) -> int:
 
 
 def _blank(data: mmap.mmap, at: int, length: int) -> None:
-    """Overwrites `length` bytes of a message from the position `at` on. A three after two zeros is an emulation
-    prevention byte (H.264 7.4.1): the three bytes stay, and it does not count.
+    """Overwrites `length` bytes of a message from the position `at` on. In the bytes 0, 0, 3 the 3 is an emulation
+    prevention byte (H.264 7.4.1): these three stay as they are, and the 3 does not count towards `length`.
     """
     while length > 0 and at < len(data):
         if data[at : at + 3] == b"\0\0\3":

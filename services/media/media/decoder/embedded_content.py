@@ -1,5 +1,6 @@
-"""Searches what will be stored of a file for embedded web pages, programs and archives. Formats that are recognized by
-a file's first byte alone need no search: here it begins an image."""
+"""Searches the image file that will be stored for embedded web pages, programs and archives. Formats that are
+recognized by a file's first byte alone need no search, because the first byte is that of an image.
+"""
 
 import os
 import re

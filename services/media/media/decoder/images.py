@@ -70,8 +70,9 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """Writes the image without its metadata into the file `replacement`, if it has any. Returns the orientation, and
-    whether the replacement was written. Raises Refused for a damaged image.
+    """If the image has metadata or anything else that is not stored, writes it without that into the file
+    `replacement`. Returns the orientation, and whether the replacement was written. Raises Refused for a damaged image,
+    and for one with embedded content.
     """
     # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
@@ -103,7 +104,9 @@ def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
 
 
 def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
-    """Decodes every pixel of the first frame, as a viewer would. Returns width and height."""
+    """Decodes the first frame to the end, to see whether it is complete; a large JPEG in reduced size. Returns the
+    frame's full width and height. Raises Refused for a damaged image.
+    """
     with opened(descriptor, mime_type) as image:
         size = image.size
         if size[0] * size[1] > _DECODED_WHOLE_PIXELS:
@@ -129,7 +132,8 @@ def profile_of(image: Image.Image) -> bytes | None:
 
 
 def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
-    """Returns the first frame as RGB on white, upright, and reduced to about `longest_side` pixels.
+    """Returns the first frame as RGB on white, upright. With `longest_side`, reduces it by a whole factor, so that its
+    longer side has at least that many pixels, but fewer than twice as many.
 
     Works in strips, since a second copy of the largest accepted image would not fit the memory.
     """

@@ -13,7 +13,7 @@ from media.decoder.images import BEST_QUALITY, opened, profile_of, upright
 _LEAST_QUALITY = 60
 #: The search ends at a size within this part of the limit: a better quality would differ by one or two. Our choice.
 _NEAR = 0.93
-#: Each time, of both sides. Our choice.
+#: The factor by which both sides shrink each time. Our choice.
 _SMALLER = 0.8
 #: Up to this size an image is reduced to no less than twice the wanted sides before Lanczos; beyond it the second image
 #: would not fit the memory.
@@ -21,11 +21,11 @@ _FINE_PIXELS = 60_000_000
 
 
 def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Writes the first frame of the image `files[0]` into `files[1]`, as a JPEG of at most `max_bytes`. Returns its
-    width and height.
+    """Writes the first frame of the image `files[0]` as a JPEG into `files[1]`. Returns the JPEG's width and height.
 
-    `width` and `height` of `argument` are as displayed. None: the image's own, reduced so that no side is longer than
-    LONGEST_SIDE.
+    `argument`: `mime_type` of the image, and `max_bytes`, `width` and `height` (as displayed) of the JPEG. If both
+    sides are None, they are the image's own, reduced so that neither is longer than LONGEST_SIDE. A JPEG that would not
+    fit `max_bytes` is made smaller.
     """
     with opened(files[0], argument["mime_type"]) as image:
         width, height = argument["width"], argument["height"]
@@ -49,7 +49,9 @@ def _scaled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 
 def _save(image: Image.Image, to: IO[bytes], max_bytes: int, profile: bytes | None) -> bool:
-    """Writes the image as a JPEG in the best quality that fits `max_bytes`. Returns False if none fits."""
+    """Writes the image as a JPEG in about the best quality that fits `max_bytes`. Returns False if even the least
+    acceptable quality does not fit.
+    """
 
     def size_at(quality: int) -> int:
         to.seek(0)

@@ -15,8 +15,8 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
     """Attaches files provisionally to a post that is about to be stored, and begins the renditions that the request's
     platforms need.
 
-    The post's earlier files stay attached until the event arrives, since the caller may die before it stores the post.
-    Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use.
+    The post's earlier files stay attached until the event `post.media` arrives, since the caller may die before it
+    stores the post. Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use.
     """
     with context.database.transaction() as connection:
         files, attachments = Files(connection), Attachments(connection)
@@ -39,7 +39,9 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
 
 
 def detach(context: AppContext, request: DetachMedia) -> Nothing:
-    """Detaches a post's files at once, before the event about its change arrives (`DetachMedia`)."""
+    """Detaches the files of a post that was cancelled or never stored, without waiting for the event `post.media`
+    (`contracts.media.DetachMedia`).
+    """
     with context.database.transaction() as connection:
         attachments = Attachments(connection)
         if not request.revision:
@@ -53,8 +55,10 @@ def detach(context: AppContext, request: DetachMedia) -> Nothing:
 
 
 def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> None:
-    """Attaches the files that a post uses now, and detaches its others. An event about an older revision changes
-    nothing.
+    """Handles the event `post.media`: attaches the files that a pending post uses now and detaches its others, or
+    detaches all files of a post that is no longer pending. Stores when files were first attached and published.
+
+    An event about a revision that is not newer than the last one changes nothing.
     """
     files, attachments = Files(connection), Attachments(connection)
     if not attachments.record_revision(word.post_id, word.revision):

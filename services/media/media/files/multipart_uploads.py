@@ -55,7 +55,8 @@ def complete(context: AppContext, caller: Caller, request: CompleteParts) -> Upl
 
 
 def _assemble_parts(context: AppContext, request: CompleteParts, upload: Upload) -> int:
-    """Checks that all parts are there, then has the storage assemble them. Returns the file's size in bytes.
+    """Checks that all parts are there, then lets the storage assemble them. Returns the file's size in bytes. Raises
+    UPLOAD_ERROR if parts are missing.
 
     Without the check, some storages would drop the whole upload for one wrong ETag.
     """

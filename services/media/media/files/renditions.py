@@ -1,7 +1,8 @@
 """Renditions: files made of uploads so that platforms take them (`contracts.renditions`).
 
 They are begun when a file is attached to a post, and made in the background. A picture that is needed earlier is made
-at once. Each is a row with a lease: if its process dies, another one makes it and stores it under the same name.
+at once. Each rendition is a row with a lease: if the process that makes it dies, another process makes it and stores it
+under the same name.
 """
 
 import time
@@ -54,11 +55,12 @@ def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collect
 
 
 def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> Rendition:
-    """Returns the finished rendition of a file for a need. That of an image is made now, unless another process makes
-    it; then waits until `give_up_at` (by `time.monotonic`).
+    """Returns the finished rendition of a file for a need. An image's rendition is made in this call. If another
+    process is making it, the call waits for that until `give_up_at` (by `time.monotonic`). It does not wait for a
+    video's.
 
-    Raises MEDIA_PROCESSING if it is not finished, INVALID_FILE_CONTENT if it cannot be made, NOT_FOUND if the file was
-    deleted meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
+    Raises MEDIA_PROCESSING if the rendition is not finished, INVALID_FILE_CONTENT if it cannot be made, NOT_FOUND if
+    the file was deleted meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     rendition: Rendition | None = None
     with context.database.transaction() as connection:
@@ -143,8 +145,8 @@ def _make_in_background(context: AppContext, row: MediaRow, rendition: Rendition
 def _make(
     context: AppContext, row: MediaRow, rendition: Rendition, slot: AbstractContextManager[None]
 ) -> None:
-    """Makes a claimed rendition within `slot`, or records why it cannot be made. Raises SERVICE_UNAVAILABLE if the
-    storage does not answer or the machine is busy; the rendition is then due again soon.
+    """Makes a claimed rendition while it holds `slot`, or stores why it cannot be made. Raises SERVICE_UNAVAILABLE if
+    the storage does not answer or the machine is busy; the rendition is then due again soon.
     """
     began = time.monotonic()
     context.held_renditions[rendition.id] = 0.0

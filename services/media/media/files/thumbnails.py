@@ -31,7 +31,7 @@ _PAUSE_AFTER_END = timedelta(days=1)
 
 
 def make_due(context: AppContext) -> int:
-    """Makes the thumbnail of the newest file that has none. Returns 0 if all have one, else 1."""
+    """Makes one thumbnail: that of the file for which it became due last. Returns 0 if none is due, else 1."""
     with context.database.transaction() as connection:
         row = Files(connection).claim_without_thumbnail(_LEASE)
     if row is None:

@@ -30,7 +30,7 @@ log = structlog.get_logger()
 RESERVED = timedelta(minutes=15)
 #: Inspecting the largest file takes seconds; after this time another call may try. Our choice.
 _INSPECTION_LEASE = timedelta(minutes=3)
-#: How long the call that removes a file has before the background does. Our choice.
+#: How long the call that removes a file has for it before the background loop tries it as well. Our choice.
 _REMOVAL_LEASE = timedelta(seconds=60)
 _GONE = "The upload does not exist or has expired. Start a new one."
 

@@ -73,8 +73,9 @@ def copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: in
     """Copies all video and audio tracks from the source to the target, with the index at the file's beginning. Returns
     the copy's properties.
 
-    One turn of the sandbox serves both, so that a finished copy cannot fail because the sandbox is full. Raises Refused
-    for a video that cannot be read, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+    Reading the properties uses the sandbox slot of the copying, so that a finished copy cannot fail because the sandbox
+    is full. Raises Refused for a video that cannot be read or copied, and SERVICE_UNAVAILABLE when ffmpeg did not run
+    to its end.
     """
     muxer = MUXERS[mime_type]
     limits = replace(LIMITS, file_bytes=source_bytes + source_bytes // 4 + _ROOM_BYTES)
@@ -138,7 +139,9 @@ def run(
 
 @contextmanager
 def _heard(hear: Callable[[bytes], None]) -> Iterator[tuple[int, bytearray]]:
-    """Yields a descriptor to which ffmpeg writes its messages, and a buffer that has their end after the block."""
+    """Yields a descriptor to which ffmpeg writes its messages, and a buffer. After the block the buffer holds the last
+    part of the messages. `hear` gets them as they come.
+    """
     ours, theirs = socket.socketpair()
     kept = bytearray()
 

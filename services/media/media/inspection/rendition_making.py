@@ -61,7 +61,7 @@ def make(
     context: AppContext, row: MediaRow, need: Need, object_name: str, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
     """Makes the rendition `need` of a file and stores it as the object `object_name`. Returns size in bytes, width,
-    height, and the duration if there is one. A JPEG of a video is its thumbnail.
+    height, and the duration if there is one. For a video whose need is a JPEG, makes its thumbnail.
 
     Raises Refused if the file cannot be converted, and SERVICE_UNAVAILABLE if another try may succeed; FfmpegEnded if
     the file may be the reason.
@@ -87,7 +87,7 @@ def make(
 
 
 def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles, progress: Progress) -> Film:
-    """Makes the rendition of the video `files.source` that the need describes, in `files.target`. Returns its
+    """Makes the rendition `need` of the video `files.source` and writes it into `files.target`. Returns the rendition's
     properties. Raises Refused if it cannot be made, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
     """
     found = ffmpeg.describe(context, mime_type, files.source)
@@ -120,8 +120,8 @@ def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles,
 
 
 def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
-    """Returns a function that reads ffmpeg's reports and tells `progress` the share of the video's `seconds` that is
-    made, which never falls.
+    """Returns a function that reads ffmpeg's reports and tells `progress` which share of the video's `seconds` is made.
+    The share never falls.
     """
     share = 0.0
 

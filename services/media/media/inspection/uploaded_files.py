@@ -114,7 +114,8 @@ def _errors_as_unavailable(event: str) -> Iterator[None]:
 
 
 def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: str) -> int:
-    """Stores a file in place of the uploaded object, after its size in the row, and returns the size in bytes.
+    """Stores a file in place of the uploaded object, and returns its size in bytes. Before that, writes the size to the
+    upload's row.
 
     If the claim is lost, stores nothing and raises SERVICE_UNAVAILABLE: another call may have kept the uploaded object.
     """

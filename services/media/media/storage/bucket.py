@@ -67,7 +67,9 @@ class Bucket:
         return self._client.presigned_put_object(self._bucket, name, valid_for)
 
     def get_url(self, name: str, mime_type: str, valid_for: timedelta) -> str:
-        """Returns a URL for GET alone, ranges included. The response has this `mime_type`."""
+        """Returns a presigned URL with which the object can only be read, as a whole or in ranges. The response has
+        this `mime_type`.
+        """
         said: _Query = {"response-content-type": mime_type, "response-cache-control": FOREVER}
         return self._client.presigned_get_object(self._bucket, name, valid_for, response_headers=said)
 

@@ -1,4 +1,4 @@
-"""All SQL of the service media. Each class runs statements over an open connection."""
+"""All SQL of the media service. Each class runs statements over an open connection."""
 
 from typing import Any, TypeVar
 
@@ -32,7 +32,9 @@ class Store:
 
 
 def next_rows(column: ColumnElement[Any], *conditions: Any, first: Any, limit: int) -> Select[Any]:
-    """Selects and locks at most `limit` rows in the order `first`, without those that another process has locked."""
+    """Returns a statement that selects and locks at most `limit` rows in the order `first`, without those that another
+    process has locked.
+    """
     found = select(column).where(*conditions).order_by(first).limit(limit)
     return found.with_for_update(skip_locked=True)
 

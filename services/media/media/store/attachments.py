@@ -64,8 +64,8 @@ class Attachments(Store):
         self._count(delete(attachments).where(attachments.c.post_id == post_id))
 
     def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
-        """Detaches the files of a post that were attached for revisions up to `revision`, except for the media ids in
-        `keep`. Attachments for later revisions are no longer confirmed.
+        """Detaches those files of a post that were attached for a revision up to `revision`. Files attached for a later
+        revision become provisional again. The media ids in `keep` are left as they are.
         """
         others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
         self._count(delete(attachments).where(others, attachments.c.revision <= revision))
@@ -73,7 +73,9 @@ class Attachments(Store):
         self._count(later.values(confirmed=False, created_at=clock_now()))
 
     def detach_earlier_tries(self, post_id: str) -> None:
-        """Detaches the files that earlier tries of this post's operation attached to posts that will never exist."""
+        """Detaches the provisional files that other tries of this post's operation attached. Each try has a post id of
+        its own, and the post of only one try is ever stored.
+        """
         made = attachments.alias()
         made_by = select(made.c.operation_id).where(made.c.post_id == post_id)
         of_earlier = and_(attachments.c.post_id != post_id, attachments.c.operation_id.in_(made_by))
@@ -85,13 +87,17 @@ class Attachments(Store):
         self._count(delete(attachments).where(~attachments.c.confirmed, others))
 
     def holder(self, media_id: str) -> str | None:
-        """Returns the id of the post to which the file was attached first, also provisionally."""
+        """Returns the id of the post to which the file is attached, also provisionally; of several posts the first;
+        None if there is none.
+        """
         statement = select(attachments.c.post_id).where(attachments.c.media_id == media_id)
         statement = statement.order_by(attachments.c.created_at, attachments.c.post_id).limit(1)
         return self._connection.execute(statement).scalar()
 
     def drop_provisional(self, older_than: timedelta, limit: int) -> int:
-        """Drops attachments that were never confirmed. Returns how many it dropped."""
+        """Drops up to `limit` attachments that have been provisional for longer than `older_than`. Returns how many it
+        dropped.
+        """
         is_old = and_(~attachments.c.confirmed, attachments.c.created_at < clock_now() - older_than)
         key = (attachments.c.media_id, attachments.c.post_id)
         old = select(*key).where(is_old).limit(limit).with_for_update(skip_locked=True)
@@ -104,7 +110,8 @@ class Attachments(Store):
         return self._count(added.on_conflict_do_update(index_elements=["id"], set_=told, where=is_newer)) == 1
 
     def forget_posts(self, older_than: timedelta, limit: int) -> int:
-        """Forgets posts that have no files and of which nothing was heard for `older_than`. Posts with files are marked
-        as heard of now, so that they are not examined again and again. Returns how many posts were examined.
+        """Of up to `limit` posts of which nothing was heard for `older_than`, forgets those that have no files. The
+        others are marked as heard of now, so that they are not examined again and again. Returns how many posts it
+        forgot.
         """
         return self._count(_FORGET_POSTS.bindparams(older_than=older_than, limit=limit))

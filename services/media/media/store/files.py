@@ -51,8 +51,8 @@ _READ = 1_000
 
 
 def narrowing(kind: str | None, unused: bool, search: str | None) -> list[ColumnElement[bool]]:
-    """Returns the SQL conditions of a list of only photos or videos (`kind`), of files that no post uses or has used,
-    or whose name contains the text `search`.
+    """Returns SQL conditions that together narrow a list of files: only photos or only videos (`kind`), only files that
+    were never published and that no pending post uses (`unused`), only files whose name contains the text `search`.
     """
     found = []
     if kind is not None:
@@ -105,9 +105,9 @@ class Files(Store):
     ) -> tuple[list[MediaRow], Place | None]:
         """Returns one page of files, newest first, and the place after which the next page begins; None at the end.
 
-        `brand_ids`: the brands that the caller's token may use, None for all. `after`: that place of the previous page.
-        `narrowed`: conditions on files. With them only the next _READ files are searched, so a page may be short or
-        empty before the list's end.
+        `brand_ids`: the brands that the caller's token may use, None for all. `after`: the place that the call for the
+        previous page returned. `narrowed`: conditions on files. With them only the next _READ files are searched, so a
+        page may be short or empty before the list's end.
         """
         within = self._within(account_id, brand_ids, after, _READ if narrowed else limit + 1)
         files, end = _ALL.where(*within, *narrowed), None
@@ -125,7 +125,9 @@ class Files(Store):
     def _within(
         self, account_id: str, brand_ids: Collection[str] | None, after: Place | None, most: int
     ) -> list[ColumnElement[bool]]:
-        """Returns the SQL conditions of the first `most` files after the place `after` that the caller may see."""
+        """Returns SQL conditions for the files that the caller may see and that come after the place `after`. For a
+        token that is limited to brands these are only the first `most` files.
+        """
         found = [] if after is None else [_place < after]
         if brand_ids is None:
             return [media.c.account_id == account_id, *found]
@@ -151,7 +153,9 @@ class Files(Store):
         return self._count(delete(deletions).where(deletions.c.operation_id.in_(old.limit(limit))))
 
     def claim_without_thumbnail(self, lease: timedelta) -> MediaRow | None:
-        """Claims the file without a thumbnail that became due last."""
+        """Claims, among the files without a thumbnail, the one for which it became due last. Returns None if none is
+        due.
+        """
         is_due = and_(media.c.thumbnail_size_bytes.is_(None), media.c.thumbnail_due_at <= REAL_NOW)
         due = next_rows(media.c.id, is_due, first=media.c.thumbnail_due_at.desc(), limit=1)
         claim = update(media).where(media.c.id.in_(due)).values(thumbnail_due_at=REAL_NOW + lease)

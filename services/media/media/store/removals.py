@@ -18,7 +18,9 @@ _ORPHANS = "orphans"
 
 class Removals(Store):
     def add(self, stored: Collection[Stored], *, lease: timedelta = timedelta()) -> None:
-        """Adds the objects of these files or uploads. The loop waits for `lease`, so that the caller can try first."""
+        """Adds removals of the objects of these files or uploads. The background loop waits for `lease`, so that the
+        caller can delete them first.
+        """
         rows = [{"key": it.key, "slug": it.slug, "parts_id": getattr(it, "parts_id", None)} for it in stored]
         if rows:
             added = insert(removals).values([row | {"due_at": REAL_NOW + lease} for row in rows])
@@ -57,6 +59,8 @@ class Removals(Store):
         return claimed is not None, claimed[0] if claimed else None
 
     def note_search(self, position: str | None, *, is_due: bool) -> None:
-        """Saves the position at which the search continues. `is_due`: at once, because there is more to do."""
+        """Saves the position at which the search continues. `is_due`: makes the search due at once, because there is
+        more to do.
+        """
         due = {"due_at": clock_now()} if is_due else {}
         self._count(update(chores).where(chores.c.name == _ORPHANS).values(position=position, **due))

@@ -56,8 +56,8 @@ class Renditions(Store):
         return self._first(_claim(renditions.c.id == rendition_id, lease), Rendition)
 
     def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
-        """Claims at most `limit` pending renditions of photos or of videos (`kind`), those asked for last first: a post
-        that is due asks again and again, a post for next month has asked only once.
+        """Claims at most `limit` pending renditions of photos or of videos (`kind`), beginning with the most recently
+        requested: a post that is due asks again and again, a post for next month has asked only once.
         """
         is_due, latest = and_(renditions.c.kind == kind, _IS_FREE), renditions.c.asked_at.desc()
         due = next_rows(renditions.c.id, is_due, first=latest, limit=limit)
@@ -77,13 +77,16 @@ class Renditions(Store):
         self._change(rendition_id, lease_until=None, state="failed", failure=failure)
 
     def record(self, rendition_id: str, **facts: Any) -> bool:
-        """Stores that the rendition is made, with its size, width and so on. Returns False if the file is gone."""
+        """Stores that the rendition is made, with its size, width and so on. Returns False if it is gone or not needed
+        any more.
+        """
         made = update(renditions).where(renditions.c.id == rendition_id, _IS_NEEDED)
         return self._count(made.values(lease_until=None, state="made", **facts)) == 1
 
     def mark_unneeded(self, unused_for: timedelta, limit: int) -> int:
-        """Marks renditions that nobody has asked for during `unused_for` and whose file is attached to no post. Returns
-        how many it marked."""
+        """Marks up to `limit` renditions that nobody has asked for during `unused_for` and whose file is attached to no
+        post. Returns how many it marked.
+        """
         is_held = select(attachments).where(attachments.c.media_id == renditions.c.media_id).exists()
         is_old = and_(_IS_NEEDED, renditions.c.asked_at < clock_now() - unused_for)
         is_unused = and_(is_old, ~is_held, is_unleased(renditions))
@@ -91,7 +94,7 @@ class Renditions(Store):
         return self._count(update(renditions).where(renditions.c.id.in_(unused)).values(state="unneeded"))
 
     def unneeded(self, limit: int) -> list[tuple[str, str]]:
-        """Returns the ids and object names of marked renditions."""
+        """Returns the ids and object names of renditions that `mark_unneeded` has marked."""
         name = media.c.key + "/" + renditions.c.slug
         statement = select(renditions.c.id, name).join(media, media.c.id == renditions.c.media_id)
         found = self._connection.execute(statement.where(~_IS_NEEDED).limit(limit))

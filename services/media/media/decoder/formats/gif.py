@@ -13,7 +13,9 @@ _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a GIF file, and adds a missing end mark, as decoders do. Raises Refused for a damaged file."""
+    """Parses a GIF file. A missing end mark is accepted, as decoders do, and added. Raises Refused for a damaged
+    file.
+    """
     if len(data) < 13:
         raise Refused(INCOMPLETE)
     picture = ParsedImage()
@@ -53,7 +55,9 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _check_frame(head: memoryview) -> None:
-    """Raises Refused for a frame that needs too much memory. Decoders enlarge the canvas if it lies outside."""
+    """Raises Refused for a frame that needs too much memory. A frame that lies partly outside of the canvas counts from
+    the canvas's corner, because decoders enlarge the canvas for it.
+    """
     if len(head) < 10:
         raise Refused(INCOMPLETE)
     left, top, width, height = struct.unpack_from("<4H", head, 1)
@@ -79,8 +83,8 @@ def _sub_blocks_end(data: memoryview, at: int) -> int:
 
 
 def _cut_sub_blocks(data: memoryview, at: int) -> list[Bytes]:
-    """Returns the data blocks of a first frame that breaks off, the last one shortened to the bytes that are there.
-    Decoding shows whether the frame's pixels are complete nevertheless.
+    """Returns the data blocks of the first frame when the file ends inside that frame; the last block is shortened to
+    the bytes that are there. Decoding shows later whether the frame's pixels are complete nevertheless.
     """
     start = at
     while at < len(data) and at + 1 + data[at] < len(data):

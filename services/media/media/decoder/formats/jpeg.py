@@ -73,7 +73,9 @@ def _size(segment: memoryview) -> tuple[int, int]:
 
 
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
-    """Keeps JFIF without its thumbnail, the colour profile, and Adobe's transform; of EXIF and XMP the orientation."""
+    """Handles an application segment: keeps JFIF without its thumbnail, the colour profile, and Adobe's colour
+    transform; reads the orientation from EXIF and XMP; drops all others.
+    """
     body = bytes(segment[4:40])
     if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
         head.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")

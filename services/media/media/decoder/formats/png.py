@@ -21,8 +21,8 @@ _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a PNG file and cuts off the bytes after its end, which may be missing, as decoders accept that too. Raises
-    Refused for a damaged file.
+    """Parses a PNG file and cuts off the bytes after its end. A missing end is accepted, as decoders do, and added.
+    Raises Refused for a damaged file.
     """
     picture, at, kind, seen = ParsedImage(), len(SIGNATURE), b"", False
     picture.kept.append(data[:at])
@@ -78,7 +78,7 @@ def _other(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
 
 def _exif_in_text(kind: bytes, text: bytes) -> bytes:
     """Returns the EXIF block in ImageMagick's text: an empty line, a name, a length, and lines of hexadecimal digits.
-    Returns nothing for a text of another form.
+    Returns no bytes for a text of another form.
     """
     try:
         if kind == b"zTXt":
