@@ -1,4 +1,4 @@
-"""What the use cases of one process share: settings, clients, limits, and the claims that it holds."""
+"""What the use cases of one process share: settings, clients, limits, and the claims that the process holds."""
 
 import math
 import time
@@ -71,7 +71,7 @@ class AppContext:
 
     @contextmanager
     def hold_claim(self, claim: Claim, deadline: float) -> Iterator[None]:
-        """Has the worker loop renew a claim on a job while the block runs, at most until the deadline (by
+        """Lets the worker loop renew a claim on a job while the block runs, at most until the deadline (by
         `time.monotonic`).
         """
         self._held_claims[claim] = deadline
@@ -87,7 +87,9 @@ class AppContext:
         return self._held_claims.get(claim, math.inf)
 
     def claim_ends_at(self, claim: Claim) -> float:
-        """Returns the latest time at which a held claim can lapse (by `time.monotonic`). Later writes are rejected."""
+        """Returns the latest time at which a held claim can lapse (by `time.monotonic`). Writes after it are
+        rejected.
+        """
         return self.claim_deadline(claim) + self.settings.lease_seconds
 
     def renew_claims(self) -> None:

@@ -11,7 +11,8 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 class MemoryBudget:
     """Limits the memory that the calls of one process reserve: `total_bytes` for all accounts together.
 
-    One account may hold several reservations of at most half of it in all, or a single one of any size.
+    An account's first reservation may have any size. Further ones are refused while it would hold more than half of the
+    total.
     """
 
     def __init__(self, total_bytes: int, *, wait_seconds: float) -> None:
@@ -26,8 +27,8 @@ class MemoryBudget:
         """Reserves `size_bytes` until the block ends. Yields a function that reduces the reservation to the number of
         bytes that it is given.
 
-        A request for more than the whole budget runs alone. Raises SERVICE_UNAVAILABLE: at once when the account has
-        used up its share, and after a wait when the memory does not become free in time.
+        A request for more than the whole budget reserves all of it, and so runs alone. Raises SERVICE_UNAVAILABLE at
+        once when the account has used up its share, and after a wait when the memory does not become free in time.
         """
         reserved = min(size_bytes, self._total_bytes)
         with self._changed:

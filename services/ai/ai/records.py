@@ -16,7 +16,7 @@ VIDEO, CAPTION = "video", "caption"
 
 
 class Claim(NamedTuple):
-    """The right to write to a job. It is void once the job's fence is higher."""
+    """The right of a worker to write to the job `id`. It is void once the job's `fence` is higher."""
 
     id: str
     fence: int

@@ -68,8 +68,8 @@ _PERMANENT_DECLINES = frozenset(
 def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) -> None:
     """Saves an account's auto-refill settings, for the operator. Fields that the request leaves out keep their value.
 
-    Repeating the operation changes nothing, even after a later change. Raises ApiError MISSING_SCOPE for any caller
-    but the operator, and VALIDATION_ERROR for invalid settings.
+    A repeated operation changes nothing, even if other settings were saved meanwhile. Raises ApiError MISSING_SCOPE for
+    any caller but the operator, and VALIDATION_ERROR for invalid settings.
     """
     caller.check_operator()
     check_tier(request.tier)
@@ -77,11 +77,12 @@ def set_auto_refill(database: Database, caller: Caller, request: SetAutoRefill) 
 
 
 def edit_auto_refill(database: Database, caller: Caller, request: EditAutoRefill) -> None:
-    """Saves the auto-refill settings of the caller's account. The card stays the one that the operator has set.
+    """Saves the auto-refill settings of the caller's account, except for the card: that is the one that the operator
+    has set.
 
-    Repeating the operation changes nothing. Raises ApiError VALIDATION_ERROR for invalid settings, EMAIL_NOT_VERIFIED
-    for an unverified account, and BRAND_NOT_AUTHORIZED for a token that is limited to brands, because all brands share
-    the credits.
+    A repeated operation changes nothing. Raises ApiError VALIDATION_ERROR for invalid settings, EMAIL_NOT_VERIFIED for
+    an unverified account, and BRAND_NOT_AUTHORIZED for a token that is limited to brands, because all brands share the
+    credits.
     """
     if caller.brand_ids is not None:
         raise ApiError(errors.BRAND_NOT_AUTHORIZED)
@@ -130,7 +131,8 @@ def _merged(request: SetAutoRefill, before: AutoRefillSettings | None) -> AutoRe
 
 
 def run_refills(database: Database, settings: CreditSettings, payments: PaymentProvider) -> int:
-    """Opens a refill for each marked account that needs one, then asks the payment provider to charge the open refills.
+    """Opens a refill for each account that is due for a check and needs one, then asks the payment provider to charge
+    the open refills.
 
     Returns how many accounts and charges it handled.
     """
@@ -190,11 +192,11 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
 
 
 def is_card_exhausted(newest: Sequence[Refill]) -> bool:
-    """Whether the card must not be charged any more: its last payments were all declined, or the newest decline is
-    permanent.
+    """Whether the card must not be charged any more: its last _MAX_DECLINES payments were all declined, or the newest
+    decline is permanent.
 
-    `newest` are the refills with this card since the settings were saved, newest first. A successful payment, or saving
-    auto-refill again, gives the card another chance.
+    `newest`: the refills with this card since the settings were saved, newest first. A successful payment, or saving
+    the settings again, gives the card another chance.
     """
     declines = [
         refill.state == "failed" and not (refill.error or "").startswith(_NOT_CARD_ERRORS)
@@ -243,8 +245,8 @@ def request_next_payment(database: Database, payments: PaymentProvider) -> bool:
 
 
 def _outcome(database: Database, payments: PaymentProvider, refill: Refill, order: Order) -> PaymentOutcome:
-    """Requests the payment of a refill, or searches for an earlier request, and returns the outcome. Raises
-    OutcomeUnknown while the provider cannot tell whether it was paid.
+    """Requests the payment of a refill, or asks what became of an earlier request, and returns the outcome. Raises
+    OutcomeUnknown while the provider cannot tell whether the refill was paid.
     """
     if refill.payment_id is not None:
         return payments.look_up(refill.payment_id)
@@ -264,8 +266,8 @@ def _outcome(database: Database, payments: PaymentProvider, refill: Refill, orde
 
 
 def settle(connection: Connection, refill_id: str, payment: PaymentOutcome) -> Adjustment | None:
-    """Records the result of a refill's payment, and gives the account the credits if it was paid. Does nothing for an
-    unknown refill.
+    """Records the result of a refill's payment, and gives the account the credits if the refill was paid. Does nothing
+    for an unknown refill.
 
     A payment that succeeds late counts, whatever was recorded before. If the payment has been refunded already, its
     credits are taken back at once; the caller announces the returned adjustment after the commit.

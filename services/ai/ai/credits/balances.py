@@ -29,11 +29,11 @@ def charge(
     action: str,
 ) -> CreditsAfterCharge:
     """Takes credits from the caller's account: plan credits first, then referral credits, then bought ones. Returns the
-    charge and the balance.
+    amount charged and the balance.
 
-    For a repeated operation id nothing is charged; the earlier charge is returned with the present balance. Raises
-    ApiError INSUFFICIENT_CREDITS if the account holds too few credits, and AI_GENERATION_FAILED when the operation has
-    been refunded.
+    For a repeated operation id nothing is charged; the amount of the first charge is returned, with the present
+    balance. Raises ApiError INSUFFICIENT_CREDITS if the account holds too few credits, and AI_GENERATION_FAILED when
+    the operation has been refunded.
     """
     store = Ledgers(connection)
     state = store.lock(caller.account_id)
@@ -94,8 +94,9 @@ def refund(connection: Connection, operation_id: str) -> bool:
 
 
 def after_charge(connection: Connection, account_id: str, tier: str, charged: int) -> CreditsAfterCharge:
-    """Returns a job's charge with the account's balance now (decisions "GET /ai/jobs/{id} credits"). One query, no
-    writes."""
+    """Returns `charged`, the credits that a job was charged, with the account's present balance (decisions "GET
+    /ai/jobs/{id} credits"). One query, no writes.
+    """
     return _after_charge(with_month_entries(Ledgers(connection).read(account_id), tier), tier, charged)
 
 

@@ -1,9 +1,9 @@
 """Clawbacks: when a payment is refunded or disputed, its credits are taken back; when the dispute is won, they are
 given again.
 
-How much of a payment is refunded and the status of its disputes are stored, and determine how many credits to take
-back. Every notification adjusts the ledger to that number. So the result is the same if notifications are repeated, out
-of order or ahead of the purchase.
+The service stores how much of a payment is refunded and the status of its disputes. From these follows how many credits
+to take back in all, and every notification adjusts the ledger to that number. So the result is the same if
+notifications are repeated, out of order or ahead of the purchase.
 
 Credits are taken in proportion to the money, rounded down: a fraction of a credit stays with the customer, and a full
 refund takes exactly what was bought.
@@ -84,11 +84,11 @@ def apply_notification(database: Database, notification: PaymentRefund | Payment
 
 
 def adjust(connection: Connection, payment_id: str, cause: str | None = None) -> Adjustment | None:
-    """Adds an entry to the ledger so that as many credits are taken back as the payment's refunds and disputes require
-    now. The payment's row must be locked.
+    """Adds a ledger entry, if necessary, so that as many credits are taken back as the payment's refunds and disputes
+    require now. Lock the payment's row before.
 
-    `cause`: REFUND or DISPUTE, for the entry; by default DISPUTE if the payment has one that withholds money. Returns
-    the change, which the caller announces after the commit; None when nothing changes.
+    `cause`: REFUND or DISPUTE, for the entry; by default DISPUTE if the payment has a dispute that withholds money,
+    else REFUND. Returns the change, which the caller announces after the commit; None when nothing changes.
     """
     store = Payments(connection)
     payment, disputes = store.find(payment_id), store.disputes(payment_id)
@@ -121,9 +121,10 @@ def adjust(connection: Connection, payment_id: str, cause: str | None = None) ->
 
 
 def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
-    """Returns how many of a payment's credits must be taken back in all, by its refunds and disputes. Pure.
+    """Returns how many of a payment's credits must be taken back in all, because of its refunds and disputes. Pure.
 
-    A dispute in another currency than the payment, or of a payment of unknown amount, counts as the whole payment.
+    A payment of unknown amount that is refunded or disputed counts as a whole, and so does one that is disputed in
+    another currency.
     """
     amount, bought = payment.amount or 0, payment.credits or 0
     open_disputes = [dispute for dispute in disputes if dispute.status in _MONEY_WITHHELD]
@@ -134,8 +135,8 @@ def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
 
 
 def announce(adjusted: Adjustment | None) -> None:
-    """Logs an adjustment and counts it in metrics; does nothing for None. Call it after the commit. Alerts read these
-    metrics.
+    """Logs an adjustment and counts it in the metrics that alerts read; does nothing for None. Call it after the
+    commit.
     """
     if adjusted is None:
         return

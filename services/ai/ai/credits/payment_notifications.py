@@ -21,7 +21,7 @@ def receive(
 ) -> None:
     """Handles one notification of the payment provider. Notifications about something else are accepted and ignored.
 
-    Raises ApiError VALIDATION_ERROR for a notification that the provider has not signed.
+    Raises ApiError VALIDATION_ERROR for a notification that the configured provider has not signed.
     """
     if request.provider != settings.payment_provider:
         raise errors.invalid("provider", "is not configured")
@@ -43,8 +43,9 @@ def receive(
 
 
 def sell_pack(database: Database, settings: CreditSettings, sale: PackSale) -> None:
-    """Gives the credits of a pack that was bought through its payment link, once per sale. If we sell no pack of this
-    size, only logs an error."""
+    """Gives an account the credits of a pack that was bought through a payment link, once per sale. If we have no
+    payment link for a pack of this size, only logs an error.
+    """
     if sale.credits not in settings.pack_links:
         log.error("pack_unknown", sale_id=sale.sale_id, credits=sale.credits)
         return

@@ -74,8 +74,8 @@ def brief_of(request: api.WriteCaption) -> str:
 
 
 def compose(provider: Provider, brief: str, request: api.WriteCaption, deadline: float) -> str:
-    """Asks the provider for a text of about the requested length, if necessary twice. Raises GenerationFailed if the
-    provider fails, or if both texts have a wrong length.
+    """Asks the provider for a text of about the requested length, and once more if the first has a wrong length. Raises
+    GenerationFailed if the provider fails, or if both texts have a wrong length.
     """
     asked = request.instruction
     if request.edit_text:

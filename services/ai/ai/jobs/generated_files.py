@@ -39,13 +39,15 @@ _RETRY_AFTER_SECONDS = 3
 
 
 class CommitOutcomeUnknown(ApiError):
-    """Raised when the media service did not answer a commit, so that it may have kept the file. Nothing is refunded
-    until it answers.
+    """Raised when the media service did not answer a commit, so that it may have kept the file. The job is not refunded
+    until the media service answers.
     """
 
 
 def check_quota(context: AppContext, caller: Caller, expected_bytes: int) -> None:
-    """Checks before a charge that the account's storage has room for the file. Raises QUOTA_EXCEEDED if it has not."""
+    """Checks, before anything is charged, that the account's storage has room for the file. Raises QUOTA_EXCEEDED if it
+    has not.
+    """
     view = context.media.get_storage(caller, Nothing())
     if view.quota.remaining_bytes < expected_bytes:
         raise ApiError(QUOTA_EXCEEDED, quota=msgspec.to_builtins(view.quota))
@@ -62,8 +64,8 @@ def save(
     """Stores a generated file and returns it as a file of the media service.
 
     `on_stored` gets the upload id once the bytes are stored, before the commit. Raises the errors of `on_stored`,
-    GenerationFailed, CommitOutcomeUnknown, and ApiError: QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or what media finds
-    wrong with the file.
+    GenerationFailed, CommitOutcomeUnknown, and ApiError: QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or the error of the media
+    service for a file that it does not accept.
     """
     upload = BeginUpload(
         filename=file_name(job.prompt, EXTENSIONS[mime_type], job.id),
@@ -88,10 +90,10 @@ def save(
 
 def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket:
     """Reserves room for a generated file with the media service, and returns where to send the bytes. Repeats the call
-    while media is down or busy, because the provider's work is already paid for.
+    while the media service is down or busy, because the provider's work is already paid for.
 
-    Media itself frees the room that an unanswered call has reserved. Raises ApiError: media's refusal, or
-    SERVICE_UNAVAILABLE if the job's claim ends first.
+    Room that an unanswered call has reserved is freed by the media service. Raises ApiError: the media service's
+    refusal, or SERVICE_UNAVAILABLE if the job's claim ends first.
     """
     while True:
         try:
@@ -104,10 +106,10 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
 
 
 def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Media:
-    """Commits the upload: media inspects and keeps the file. A repeated call for the same upload or operation returns
-    the same file.
+    """Commits the upload: the media service inspects and keeps the file. A repeated call for the same upload or
+    operation returns the same file.
 
-    Raises CommitOutcomeUnknown if media does not answer, and ApiError if it refuses the file.
+    Raises CommitOutcomeUnknown if the media service does not answer, and ApiError if it refuses the file.
     """
     request = CommitUpload(upload_id=upload_id, size_bytes=size_bytes)
     commit_upload = remote(context.media.commit_upload)
@@ -125,10 +127,11 @@ def commit(context: AppContext, job: Job, upload_id: str, size_bytes: int) -> Me
 
 
 def discard(context: AppContext, job: Job, media: Media) -> None:
-    """Deletes a file that arrived after its job had failed. If that does not work, media removes it within a day.
+    """Deletes a file that arrived after its job had failed. If the deletion fails, the media service removes the file
+    within a day.
 
-    If another worker goes on with the job, the file stays, because it is that worker's file too: media has one file
-    per operation.
+    If the job has not failed, another worker has taken it over; then the file stays, because it is that worker's file
+    too: the media service has one file per operation.
     """
     try:
         with context.database.reading() as connection:

@@ -1,5 +1,5 @@
 """Generates and edits images while the client waits: checks and charges the request, generates and stores the image.
-Refunds the charge if that fails.
+Refunds the charge if the image cannot be generated or stored.
 """
 
 import time
@@ -38,9 +38,10 @@ _SAVE_SECONDS = 12.0
 def generate(context: AppContext, caller: Caller, request: api.GenerateImage) -> api.AiResult:
     """Generates an image, or returns the one that this operation has made before.
 
-    Raises VALIDATION_ERROR or INVALID_REFERENCE_MEDIA for an invalid request, PLAN_REQUIRED, AI_NOT_CONFIGURED,
-    QUOTA_EXCEEDED or INSUFFICIENT_CREDITS when the account may not make the image, AI_GENERATION_FAILED or
-    SERVICE_UNAVAILABLE when it fails, and IDEMPOTENCY_IN_PROGRESS while the same operation runs.
+    Raises VALIDATION_ERROR or INVALID_REFERENCE_MEDIA for an invalid request; PLAN_REQUIRED, AI_NOT_CONFIGURED,
+    QUOTA_EXCEEDED or INSUFFICIENT_CREDITS when the account may not make the image; BRAND_NOT_AUTHORIZED for a brand
+    that the token may not use; AI_GENERATION_FAILED or SERVICE_UNAVAILABLE when the generation fails; and
+    IDEMPOTENCY_IN_PROGRESS while the same operation runs.
     """
     work = partial(_generate, context, caller, request, time.monotonic() + context.settings.image_seconds)
     return lifecycle.once(context, caller, work, partial(views.result, context, caller))
@@ -66,7 +67,8 @@ def _generate(
 
 
 def edit(context: AppContext, caller: Caller, request: api.EditImage) -> api.AiResult:
-    """Edits the request's image and returns the result, or the one that this operation has made before.
+    """Edits the request's image and returns the edited one. For a repeated operation returns the image that it made
+    before.
 
     Raises VALIDATION_ERROR unless there is exactly one image to edit, and the errors of `generate`.
     """
@@ -151,7 +153,8 @@ def _make(
 
 def _save(context: AppContext, job: Job, picture: Picture) -> Media:
     """Stores the generated image and returns it. Its type is detected from its bytes, whatever the provider says.
-    Raises GenerationFailed if it is no image or the job was over the time limit, and ApiError if it cannot be stored.
+    Raises GenerationFailed if the file is not an image or the job has lost its claim, and ApiError if it cannot be
+    stored.
     """
     mime_type = detect_mime_type(picture.body)
     if mime_type not in REFERENCE_TYPES:
@@ -169,5 +172,7 @@ def _save(context: AppContext, job: Job, picture: Picture) -> Media:
 
 
 def _refusal_of(error: ApiError) -> ErrorRow:
-    """Returns the table row of the error that the client gets when storing the file failed with `error`."""
+    """Returns the row of the table of error codes for the error that the client gets when storing the file failed with
+    `error`.
+    """
     return QUOTA_EXCEEDED if error.row in (QUOTA_EXCEEDED, FILE_TOO_LARGE) else AI_GENERATION_FAILED

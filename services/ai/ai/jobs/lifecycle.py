@@ -44,9 +44,10 @@ _RETRY_AFTER_SECONDS = 3
 
 
 def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
-    """Returns the job that this operation has already made, or None. A video counts as made once it has begun.
+    """Returns the job that an earlier call of this operation has made, or None. A video counts as made once its job
+    exists.
 
-    Raises the error with which the operation was refused, or IDEMPOTENCY_IN_PROGRESS while it runs.
+    Raises the error of a failed job, or IDEMPOTENCY_IN_PROGRESS while the earlier call runs.
     """
     with context.database.reading() as connection:
         job = Jobs(connection).by_operation(caller.account_id, caller.operation_id)
@@ -58,7 +59,7 @@ def once(context: AppContext, caller: Caller, work: Callable[[], T], show: Calla
     returns `show` of that job.
 
     After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work`, the
-    error with which an earlier call was refused, and IDEMPOTENCY_IN_PROGRESS while one runs.
+    error of an earlier call whose job failed, and IDEMPOTENCY_IN_PROGRESS while an earlier call runs.
     """
     if (earlier := job_of_earlier_call(context, caller)) is not None:
         return show(earlier)
@@ -120,8 +121,9 @@ def begin(
 ) -> tuple[Job, api.CreditsAfterCharge]:
     """Creates a job and charges it, in one transaction. Returns the job, and the charge with the balance after it.
 
-    Raises INSUFFICIENT_CREDITS if the balance is too low, `operations.Done` if another try has made the job, and
-    IDEMPOTENCY_IN_PROGRESS for a voided try. `values`: further columns of the job.
+    `values`: further columns of the job. Raises INSUFFICIENT_CREDITS if the balance is too low, `operations.Done` if
+    another try of the operation has made the job, and IDEMPOTENCY_IN_PROGRESS if this try was voided by a later,
+    refused one.
     """
     reach = caller.brand_ids
     row = {
@@ -193,8 +195,8 @@ def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENER
 def fail_with_error(
     context: AppContext, job: Job, reason: str, row: ErrorRow = AI_GENERATION_FAILED
 ) -> ApiError:
-    """Marks a job as failed, refunds it, and returns the error for the client. If the database is down, the loop
-    `fail_lost` fails and refunds the job later.
+    """Marks a job as failed, refunds it, and returns the error for the client. If the database is down, the worker loop
+    of `lost_jobs.fail_lost` does this later.
     """
     try:
         failed = fail(context, job.claim, reason, row)
@@ -238,9 +240,7 @@ def _stage_event(connection: Connection, event: str, data: JobCompleted | JobFai
 
 def persist(context: AppContext, write: Callable[[Connection], T]) -> T:
     """Runs `write` in a transaction and returns its result. While the database is down, tries again for as long as a
-    claim lasts.
-
-    Then raises SERVICE_UNAVAILABLE.
+    claim lasts; then raises SERVICE_UNAVAILABLE.
     """
     give_up_at = time.monotonic() + context.settings.lease_seconds
     while True:

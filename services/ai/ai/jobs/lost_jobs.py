@@ -17,8 +17,8 @@ _REASON = "The job did not finish in time."
 
 
 def fail_lost(context: AppContext) -> int:
-    """Marks a batch of jobs as failed and refunds them, one per transaction: their process died, or they are over the
-    time limit. Returns how many jobs failed.
+    """Marks a batch of lost jobs as failed and refunds them, each in a transaction of its own. A job is lost if its
+    process died and no other process can go on with it, or if it is over the time limit. Returns how many jobs failed.
     """
     limit_seconds = context.settings.job_limit_seconds
     with context.database.reading() as connection:

@@ -62,7 +62,9 @@ def collected(
 
 
 def _run_all(tasks: Sequence[Callable[[], T]]) -> tuple[T, ...]:
-    """Runs the tasks at the same time and returns their results. Raises the error of the first that failed."""
+    """Runs the tasks at the same time and returns their results in the order of the tasks. Raises the error of the
+    first failed task in that order.
+    """
     results: list[T] = []
     for one in spawn_all(tasks):
         if isinstance(one, Exception):

@@ -1,8 +1,9 @@
 """Makes videos in steps: started at the provider, polled, stored, completed.
 
 A worker of any process claims each step, and a step ends by storing when the next one is due. When a process dies, its
-claim lapses, and the next worker continues from what is stored. A worker whose claim has lapsed must not write. If a
-process dies after it has stored the bytes of an image, that image is committed here too.
+claim lapses, and the next worker continues from what is stored. A worker whose claim has lapsed must not write.
+
+The steps also finish the image of a process that died after storing its bytes: they commit that image.
 """
 
 import time
@@ -40,8 +41,8 @@ class ClaimLost(Exception):
 
 
 def make_videos(context: AppContext) -> int:
-    """Starts due steps of videos, as many as there are free slots, without waiting for them. Returns how many it
-    started.
+    """Starts the steps of videos that are due, at most as many as there are free slots, without waiting for their end.
+    Returns how many steps it started.
     """
     free = context.video_steps_pool.free
     if free < 1:
@@ -143,8 +144,8 @@ def _begin(context: AppContext, job: Job, provider: Provider) -> None:
 
 
 def _commit_stored(context: AppContext, job: Job) -> Media | None:
-    """Commits the file whose bytes an earlier worker of this job has stored, and returns it; None if there was none or
-    it is gone.
+    """Commits the file whose bytes an earlier worker of this job has stored, and returns it; None if no worker has
+    stored any, or if the media service does not accept or no longer has the upload.
     """
     if job.upload_id is None or job.upload_bytes is None:
         return None
@@ -182,8 +183,10 @@ def _fetch_finished(context: AppContext, job: Job, provider: Provider, operation
 
 @contextmanager
 def measured(clip: Clip, max_bytes: int) -> Iterator[tuple[int, Iterator[bytes]]]:
-    """Yields the video's size in bytes and its chunks. Storage needs the size first. If the provider does not tell the
-    size, the video is written to a temporary file."""
+    """Yields the video's size in bytes and its chunks, because the storage needs the size first. If the provider does
+    not tell the size, the video is written to a temporary file. Raises GenerationFailed for a video of more than
+    `max_bytes`.
+    """
     too_large = GenerationFailed(f"The video is larger than {max_bytes} bytes.")
     if clip.size_bytes is not None:
         if clip.size_bytes > max_bytes:

@@ -18,8 +18,9 @@ VIDEOS_DUE = Waker()
 def generate(context: AppContext, caller: Caller, request: api.GenerateVideo) -> api.AiResult:
     """Begins a video and returns its job.
 
-    Raises VALIDATION_ERROR or INVALID_REFERENCE_MEDIA for an invalid request, and PLAN_REQUIRED, AI_NOT_CONFIGURED,
-    QUOTA_EXCEEDED or INSUFFICIENT_CREDITS when the account may not make the video.
+    Raises VALIDATION_ERROR or INVALID_REFERENCE_MEDIA for an invalid request, BRAND_NOT_AUTHORIZED for a brand that the
+    token may not use, and PLAN_REQUIRED, AI_NOT_CONFIGURED, QUOTA_EXCEEDED or INSUFFICIENT_CREDITS when the account may
+    not make the video.
     """
     work = partial(_generate, context, caller, request)
     return lifecycle.once(context, caller, work, partial(views.result, context, caller))

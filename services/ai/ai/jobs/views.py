@@ -12,7 +12,9 @@ from contracts.media import Media, MediaId
 
 
 def result(context: AppContext, caller: Caller, job: Job) -> api.AiResult:
-    """Returns a job with its charge and the account's balance now (decisions "GET /ai/jobs/{id} credits")."""
+    """Returns a job with the credits that it was charged and the account's present balance (decisions "GET
+    /ai/jobs/{id} credits").
+    """
     media = current_media(context, caller, job)
     with context.database.reading() as connection:
         now = balances.after_charge(connection, caller.account_id, caller.tier, job.credits_charged)

@@ -83,7 +83,7 @@ class PaymentDispute:
     status: str
 
 
-#: The contents that a provider's own call may have.
+#: What a notification of the payment provider may report.
 Notification = PaymentOutcome | PackSale | PaymentRefund | PaymentDispute
 
 
@@ -92,8 +92,8 @@ class OutcomeUnknown(Exception):
 
 
 class AnswerReplayed(OutcomeUnknown):
-    """Raised when the provider repeats an earlier failure for this order. Search for the payment, and do not send the
-    order again.
+    """Raised when the provider did nothing because it had received the order before: it repeated an earlier failure, or
+    the order has other values now. Search for the payment, and do not send the order again.
     """
 
 
@@ -109,16 +109,20 @@ class PaymentProvider(ABC):
 
     @abstractmethod
     def pay(self, order: Order) -> PaymentOutcome:
-        """Takes the money of an order while the customer is absent. Raises OutcomeUnknown if no usable answer comes."""
+        """Takes the money of an order from the customer's stored card, while the customer is absent. Raises
+        OutcomeUnknown if no usable answer comes.
+        """
 
     @abstractmethod
     def look_up(self, payment_id: str) -> PaymentOutcome:
-        """Returns the present state of a payment. Raises OutcomeUnknown if no usable answer comes."""
+        """Returns the present state of a payment whose id the provider has told us. Raises OutcomeUnknown if no usable
+        answer comes.
+        """
 
     @abstractmethod
     def find(self, order_id: str) -> PaymentOutcome | None:
-        """Searches for the payment of an order that is too old to be sent again; None if it never reached the
-        provider.
+        """Searches, by the order's id, for the payment of an order that must not be sent again. Returns None if the
+        provider shows none.
 
         Raises OutcomeUnknown if no usable answer comes.
         """
@@ -127,6 +131,6 @@ class PaymentProvider(ABC):
     def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Notification | None:
         """Returns what a notification of the payment provider reports, or None when it is about something else.
 
-        Its age is measured from `now`, by default this machine's clock. Raises BadSignature if it is too old or not
-        signed by the provider.
+        The notification's age is measured from `now`, by default this machine's clock. Raises BadSignature if it is too
+        old or not signed by the provider.
         """

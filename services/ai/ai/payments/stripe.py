@@ -1,8 +1,8 @@
 """Stripe's HTTP API: payments while the customer is absent (off-session PaymentIntents), and webhooks.
 
 A request that is repeated with the same Idempotency-Key and body within 24 hours gets the first answer again, even a
-500. Requests refused before they began (401, 403, 409, 429) and failures of Stripe (5xx) say nothing about the
-outcome.
+500. The answers 401, 403, 409 and 429, which refuse a request before it begins, and failures of Stripe (5xx) say
+nothing about the outcome.
 
 The shapes of charges and disputes follow Stripe's own descriptions, read on 2026-11-22: stripe-python 15.3.1
 (`_charge.py`: `amount_refunded`, `payment_intent`; `_dispute.py`: `amount`, `payment_intent`, `status`) and
@@ -115,7 +115,9 @@ class Stripe(PaymentProvider):
         return next(iter(paid or payments), None)
 
     def _look(self, path: str) -> dict[str, Any]:
-        """Reads an object from Stripe. A failed read says nothing about the payment: raises OutcomeUnknown."""
+        """Reads an object from Stripe. Raises OutcomeUnknown if that fails, because a failed read says nothing about
+        the payment.
+        """
         status, answer = self._call("GET", path)
         if status >= 300:
             raise OutcomeUnknown(f"HTTP {status}")
@@ -126,7 +128,8 @@ class Stripe(PaymentProvider):
     ) -> tuple[int, dict[str, Any]]:
         """Calls Stripe and returns status and JSON of the answer, if the answer shows the outcome.
 
-        Otherwise raises OutcomeUnknown, or AnswerReplayed for a repeated failure.
+        Otherwise raises OutcomeUnknown, or AnswerReplayed if Stripe did nothing because it had received the request
+        before.
         """
         sent = {"Authorization": f"Bearer {self._settings.secret_key}", **headers}
         if fields is not None:
@@ -158,8 +161,8 @@ class Stripe(PaymentProvider):
             return None
 
     def _check(self, body: bytes, signature: str, now: float) -> None:
-        """Checks a webhook's signature, `t=<seconds>,v1=<hex>`, with several v1 while a secret is rotated. Raises
-        BadSignature if none is right or the time is too old.
+        """Checks a webhook's signature, `t=<seconds>,v1=<hex>`, which has several v1 while a secret is rotated. Raises
+        BadSignature if none of them is right or the time is too far from `now`.
         """
         parts = [part.strip().partition("=") for part in signature.split(",")]
         stamps = [value for name, _, value in parts if name == "t"]
@@ -264,8 +267,8 @@ def _reason(failure: dict[str, Any], otherwise: str) -> str:
 
 
 def _pack_sale(session: dict[str, Any]) -> PackSale | None:
-    """Returns the sale of a pack, read from Stripe's checkout session. None for a checkout that does not come from our
-    payment links (`metadata[credits]`).
+    """Returns the sale of a pack, read from Stripe's checkout session. None for a checkout that is not paid, or does
+    not come from our payment links (`metadata[credits]`).
     """
     account_id = session.get("client_reference_id")
     size = str((session.get("metadata") or {}).get("credits", ""))

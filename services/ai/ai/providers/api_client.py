@@ -57,8 +57,8 @@ class ApiClient:
         deadline: float,
         content_type: str = "application/json",
     ) -> T:
-        """Sends a request to generate something, and returns the answer, decoded as `answer`. Sends it again only after
-        429 with a time to wait, or 503.
+        """Sends a request to generate something, and returns the answer, decoded as the type `answer`. Sends it again
+        only after 503, or after 429 with a time to wait.
         """
         for tries_left in range(_MAX_TRIES - 1, -1, -1):
             try:
@@ -77,8 +77,9 @@ class ApiClient:
 
     @contextmanager
     def stream(self, url: str, *, deadline: float) -> Iterator[Clip]:
-        """Yields a file as a clip, whose chunks can be read during the block. Follows redirects, but sends our key to
-        the API's own host only."""
+        """Yields a file as a clip, whose chunks can be read during the block. Follows redirects, but sends our API key
+        only to the API's own host.
+        """
         for _ in range(_MAX_REDIRECTS + 1):
             with self._request("GET", url, deadline, None, {}) as response:
                 target = response.headers.get("Location")

@@ -1,6 +1,6 @@
 """The interface of AI providers.
 
-A provider repeats a call that generates something only when the API's answer says when to retry, or is 503.
+A provider's code repeats a call that generates something only if the API answers 503, or says when to retry.
 """
 
 from collections.abc import Iterator, Sequence
@@ -73,7 +73,9 @@ def whole_sentences_of(text: str) -> str:
 
 
 class Provider:
-    """One AI API. Every method ends by `deadline` (by `time.monotonic`), and may raise GenerationFailed."""
+    """One AI API. Every method ends by `deadline` (by `time.monotonic`), and may raise GenerationFailed. It implements
+    the methods for the kinds of work in `offers`.
+    """
 
     name = ""
     #: The kinds of work that the provider offers.
@@ -112,6 +114,7 @@ class Provider:
     def caption(self, brief: str, turns: Sequence[str], *, deadline: float) -> str:
         """Writes a caption and returns it.
 
-        `brief` is the system prompt; `turns` are our requests and the model's answers in turn, a request first.
+        `brief`: the system prompt. `turns`: the conversation so far, our requests and the model's answers alternating;
+        the first and the last are requests.
         """
         raise NotImplementedError

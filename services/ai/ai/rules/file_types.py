@@ -9,7 +9,7 @@ EXTENSIONS = {"image/jpeg": "jpg", "image/png": "png", "image/webp": "webp", "vi
 
 
 def detect_mime_type(head: bytes) -> str | None:
-    """Returns the type of a JPEG, PNG, WebP or MP4; None for anything else."""
+    """Returns the MIME type of a JPEG, PNG, WebP or MP4 file that begins with `head`; None for anything else."""
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "image/webp"
     if head[4:8] == b"ftyp" and head[8:12] != b"qt  ":

@@ -91,15 +91,15 @@ def ends_at(month: date) -> datetime:
 
 
 def open_month(book: Book, month: date) -> date:
-    """Returns the month whose plan credits are valid: the present month. If a clock was set back, it is the newest
-    month that was opened.
+    """Returns the month whose plan credits are valid: the present month, or the newest month with granted credits if
+    that is later, because a clock was set back.
     """
     return month if book.month is None else max(book.month, month)
 
 
 def due(book: Book, month: date, plan_credits: int) -> list[Entry]:
-    """Returns the ledger entries that must be added for the month: the unused plan credits of the last month expire,
-    and those of this month are granted. Empty if they are in the ledger.
+    """Returns the ledger entries that are still missing for the month: those by which the unused plan credits of an
+    earlier month expire, and those that grant this month's. Empty if none is missing.
 
     After a change to a larger plan within the month, the difference is granted at once; a change to a smaller plan
     shows in the next month.
@@ -147,10 +147,11 @@ def charge(
 
 
 def refund(book: Book, charged: Entry, month: date) -> list[Entry]:
-    """Returns the ledger entries that refund a charge: one with its exact opposite, and at times a second one.
+    """Returns the ledger entries that refund a charge: its exact opposite, and further ones if the charge took plan
+    credits of a past month.
 
-    Plan credits of a past month have expired. A second entry carries them into the present month, so that a failure at
-    the turn of a month costs the customer nothing.
+    Those credits have expired. The further entries carry them into the present month, so that a failure at the turn of
+    a month costs the customer nothing.
     """
     mirror = msgspec.structs.replace(
         charged,
@@ -187,8 +188,8 @@ def deposit(kind: str, operation_id: str, month: date, amount: int) -> Entry:
 def clawback(book: Book, operation_id: str, month: date, amount: int, cause: str) -> Entry:
     """Returns the ledger entry that takes bought credits back after a refund or dispute (`cause`).
 
-    Credits that were spent already become a debt: no pool falls below zero. Plan and referral credits, which nobody
-    paid for, are not touched.
+    Where the credits were spent already, they become a debt: no pool falls below zero. Plan and referral credits, which
+    nobody paid for, are not touched.
     """
     bought = min(amount, book.bought)
     return Entry(
@@ -207,8 +208,9 @@ def reinstatement(book: Book, operation_id: str, month: date, amount: int, cause
 
 
 def collection(book: Book, operation_id: str, month: date) -> Entry | None:
-    """Returns the ledger entry that pays a debt from bought credits, after a purchase; None when there is nothing to
-    pay, or nothing to pay it from."""
+    """Returns the ledger entry that pays a debt from bought credits, after a purchase; None when the account owes
+    nothing or has no bought credits.
+    """
     amount = min(book.bought, book.owed)
     if amount == 0:
         return None

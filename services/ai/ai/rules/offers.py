@@ -10,7 +10,8 @@ from contracts.ai import AutoRefill, Pack
 def packs(settings: CreditSettings, account_id: str, *, offered: bool) -> tuple[Pack, ...]:
     """Returns the packs of credits, the smallest first (decisions "Packs").
 
-    A pack is available if payments are configured, this account may buy (`offered`) and the pack has a payment link.
+    A pack is marked as available if payments are configured, this account may buy (`offered`) and the pack has a
+    payment link.
     """
     links = settings.pack_links if settings.takes_payments and offered else {}
     return tuple(

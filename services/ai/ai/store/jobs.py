@@ -92,14 +92,19 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def _listed(only: str) -> TextClause:
-    """Returns the statement that lists the newest jobs of each kind. `only`: a further condition. Captions are not
-    listed."""
+    """Returns the statement that lists the newest jobs of the requested kinds, without captions. `only`: a further SQL
+    condition.
+    """
     return text(f"SELECT head.* FROM {_OF_KINDS}, LATERAL ({_NEWEST.format(only=only)}) head {_END}")
 
 
 def _listed_within(only: str) -> TextClause:
-    """Returns the statement that lists the newest jobs of each kind under each brand restriction within the caller's
-    reach. An account has one restriction per restricted token, however many jobs. `only`: a further condition."""
+    """Returns the statement that lists the newest jobs of the requested kinds that a token with limited brands may see.
+    `only`: a further SQL condition.
+
+    It reads the newest jobs of each set of brands to which a token of the account was limited, so its cost does not
+    grow with the number of jobs.
+    """
     return text(
         f"""
         WITH RECURSIVE {distinct_values("restrictions", "jobs", "token_brand_ids", _RESTRICTED)}
@@ -145,7 +150,8 @@ class Jobs:
         )
 
     def get(self, account_id: str, job_id: str, brand_ids: tuple[str, ...] | None) -> Job | None:
-        """Returns a job of the account that a token may access; None if there is none, and for the job of a caption.
+        """Returns a job of the account that a token may access; None if there is none. Jobs of captions are not
+        returned.
 
         `brand_ids`: the brands that the token is limited to; None: all.
         """
@@ -163,8 +169,8 @@ class Jobs:
     ) -> list[Job]:
         """Returns one page of the jobs that a token may see, newest first, without those of captions.
 
-        `brand_ids`: the brands that the token is limited to, None for all. `kind`, `status`: only jobs of this kind and
-        state. `before`: (created_at, id) of the last job of the previous page.
+        `brand_ids`: the brands that the token is limited to, None for all. `kind`, `status`: lists only jobs of this
+        kind, or in this state. `before`: (created_at, id) of the last job of the previous page.
         """
         before_at, before_id = before or (_LAST, "")
         values = {
@@ -195,7 +201,7 @@ class Jobs:
         return self._changed(_BEGIN_START, claim, provider=provider)
 
     def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
-        """Subtracts a start that was counted, because the provider asked to try later. The next start is due in
+        """Takes back one counted start of the video, because the provider asked to try later. The next start is due in
         `seconds`. Returns False when the claim has lapsed.
         """
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
@@ -213,8 +219,9 @@ class Jobs:
         return self._changed(_PUT_OFF, claim, seconds=seconds)
 
     def complete(self, claim: Claim, *, media: Media | None = None, caption: str | None = None) -> Job | None:
-        """Marks the job as completed and returns it. Returns None when the claim has lapsed: the job has ended, or has
-        another worker."""
+        """Marks the job as completed and returns it. Returns None when the claim has lapsed, because the job has ended
+        or another worker has claimed it.
+        """
         stored = None if media is None else msgspec.json.encode(media).decode()
         return self._one(_COMPLETE, {**claim._asdict(), "media": stored, "caption": caption})
 
@@ -235,7 +242,9 @@ class Jobs:
         return self._connection.execute(statement).first() is not None
 
     def lost(self, limit_seconds: float, limit: int) -> list[Claim]:
-        """Returns the claims of jobs that no worker will end: their process died, or they are over the time limit."""
+        """Returns the claims of jobs that no worker will end: their process died and no other can go on with them, or
+        they are over the time limit.
+        """
         rows = self._connection.execute(_FIND_LOST, {"limit_seconds": limit_seconds, "limit": limit})
         return [Claim(row.id, row.fence) for row in rows]
 
@@ -252,8 +261,8 @@ class Jobs:
 
     @staticmethod
     def _visible(account_id: str, brand_ids: tuple[str, ...] | None) -> Any:
-        """Returns the statement that selects the jobs that a token may see. For a token that is limited to brands these
-        are the jobs of tokens with no other brands (decisions "Who sees and pays what").
+        """Returns the statement that selects the jobs that a token may see. A token that is limited to brands sees only
+        the jobs of tokens that were limited to some of these brands (decisions "Who sees and pays what").
         """
         statement = select(jobs).where(jobs.c.account_id == account_id, jobs.c.kind != CAPTION)
         if brand_ids is not None:

@@ -1,8 +1,8 @@
 """SQL of the ledger of credits: locks and reads an account's ledger and adds entries.
 
-From time to time the entries of an account are summed up in a row, the closing, so that reading a ledger stays quick. A
-ledger is locked before entries are added, so that one account's entries are in one order. Entries never change; the
-database refuses changes.
+From time to time the sums of an account's entries are stored in a row, the closing, so that reading a ledger stays
+quick. A ledger is locked before entries are added, so that one account's entries are in one order. Entries never
+change; the database refuses changes.
 """
 
 from collections.abc import Iterable
@@ -78,7 +78,7 @@ class LedgerState(Record):
 
 
 class Ledgers:
-    """Ledgers of accounts, over an open transaction. Only `read` works without a transaction."""
+    """Ledgers of accounts. `lock` and `add` need an open transaction."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -116,8 +116,8 @@ class Ledgers:
         return (row["account_id"], _entry(row)) if row else None
 
     def add(self, state: LedgerState, new: Iterable[Entry]) -> None:
-        """Adds entries to the locked ledger. When many were added since the last closing, stores a new closing (the
-        sums of all entries).
+        """Adds entries to the ledger, which must be locked. When many were added since the last closing, stores a new
+        closing (the sums of all entries).
         """
         account_id = state.book.account_id
         rows = [msgspec.structs.asdict(entry) | {"account_id": account_id} for entry in new]

@@ -51,7 +51,7 @@ class Payments:
         self._connection.execute(row.on_conflict_do_update(index_elements=["payment_id"], set_=same))
 
     def find(self, payment_id: str) -> Payment:
-        """Returns the payment, whose row must be locked. If the payment is that of an auto-refill, first stores what it
+        """Returns the payment. Lock its row before. If the payment is that of an auto-refill, first stores what it
         bought.
         """
         self._adopt_refill(payment_id)
@@ -77,7 +77,7 @@ class Payments:
         amount: int,
         currency: str,
     ) -> None:
-        """Stores which account the payment is from and how many credits it bought.
+        """Stores which account the payment is from and how many credits it bought, unless that is stored already.
 
         If Stripe has told the payment's amount already, that amount stays, because refunds are compared with it.
         """

@@ -79,7 +79,9 @@ class AutoRefills:
         self._connection.execute(update(auto_refills).where(*here).values(values))
 
     def set_due(self, account_id: str, at: datetime | None) -> None:
-        """Sets when the worker loop checks the account's balance next. None means that only a charge marks it again."""
+        """Sets when the worker loop checks the account's balance next. None: not before `mark_due` or `save` marks the
+        account again.
+        """
         here = auto_refills.c.account_id == account_id
         self._connection.execute(update(auto_refills).where(here).values(due_at=at))
 
@@ -113,7 +115,8 @@ class Refills:
     def stop_sending(self, refill_id: str, why: str, unanswered: timedelta) -> None:
         """Stores that the order of an open refill must not be sent again: from now on its payment is only searched for.
 
-        `why`: the reason. `unanswered`: how long ago the order that may have taken effect was sent.
+        `why`: the reason. `unanswered`: how long ago the order was sent before this try; that earlier request may have
+        taken effect.
         """
         self._note(refill_id, error=why, sent_at=func.clock_now() - unanswered)
 
@@ -128,7 +131,8 @@ class Refills:
         return self._one(refills.c.account_id == account_id)
 
     def since(self, saved: AutoRefillSettings, limit: int) -> list[Refill]:
-        """Returns at most `limit` refills with the same card since the settings were saved, newest first.
+        """Returns at most `limit` refills, newest first, that were made with the card in `saved` after these settings
+        were saved.
 
         The card is compared, because in rows stored before 1.4.0 it may have changed after `saved_at`.
         """
