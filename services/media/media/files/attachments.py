@@ -39,8 +39,8 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
 
 
 def detach(context: AppContext, request: DetachMedia) -> Nothing:
-    """Detaches the files of a post that was cancelled or never stored, without waiting for the event `post.media`
-    (`contracts.media.DetachMedia`).
+    """Detaches the files of a post that was never stored or needs no files any more, without waiting for the event
+    `post.media`. With a revision, files that were attached for a later one stay.
     """
     with context.database.transaction() as connection:
         attachments = Attachments(connection)
