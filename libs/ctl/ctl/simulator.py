@@ -1,4 +1,4 @@
-"""Two requests to the local stack's simulator: create a platform account, and move its clock."""
+"""Two requests to the local stack's simulator: create a platform account, and set the simulator's clock."""
 
 import urllib.request
 from typing import Any
@@ -34,7 +34,7 @@ class PlatformAccount(Record):
 def new_account(config: CtlConfig, platform: str, name: str | None = None) -> PlatformAccount:
     """Creates a platform account in the simulator, which makes up a name if none is given.
 
-    Raises ApiError when the simulator does not answer.
+    Raises ApiError when there is no simulator, or when it does not answer.
     """
     if config.simulator_url is None:
         raise ApiError(NO_SIMULATOR)
@@ -45,7 +45,7 @@ def new_account(config: CtlConfig, platform: str, name: str | None = None) -> Pl
 
 
 def set_clock(config: CtlConfig, shift_seconds: float) -> None:
-    """Sets the simulator's clock to `shift_seconds` from real time. Does nothing without a simulator."""
+    """Sets how far the simulator's clock is shifted from real time, in seconds. Does nothing without a simulator."""
     if config.simulator_url is not None:
         _post(f"{config.simulator_url}/_sim/clock", {"shift_seconds": shift_seconds})
 

@@ -27,8 +27,8 @@ def doctor(session: Session, context: click.Context) -> None:
 
 
 def _decoder_sandbox(report: SandboxReport) -> Finding:
-    """Returns whether the processes that decode uploads are confined, by media's report (services/media/README.md, "The
-    sandbox").
+    """Returns whether the processes that decode uploads are confined, according to the media service's report
+    (services/media/README.md, "The sandbox").
     """
     parts = (
         f"Landlock ABI {report.landlock_abi}" if report.landlock_abi else "no Landlock",
