@@ -102,7 +102,7 @@ def run_demo(arguments: Sequence[str]) -> int:
 
 
 def ctl(arguments: Sequence[str]) -> int:
-    """…: the operator's command line (./dev ctl --help)"""
+    """[arguments…]: run the operator's command line with these arguments (see ./dev ctl --help)"""
     if arguments and not HELP & {*arguments} and supervisor_pid(RUN) is None:
         raise NotReady("nothing is running: ./dev up --detach first")
     os.chdir(ROOT)
@@ -110,7 +110,7 @@ def ctl(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    """[--audit [database]]: style, types, imports, sizes, words, digests, generated code; --audit: vulnerabilities"""
+    """[--audit [database]]: check code, sizes, wording, digests; --audit: also packages, with a vulnerability database"""
     parser = argparse.ArgumentParser(prog="./dev lint")
     parser.add_argument(
         "--audit", nargs="?", const="", metavar="database", help="a folder or zip file in the OSV format"

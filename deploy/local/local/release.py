@@ -36,7 +36,7 @@ PLACES = {
 
 
 def parsed(text: str) -> Version:
-    """Returns the three numbers of a version. Raises NotReady if the text is none."""
+    """Returns the three numbers of a version. Raises NotReady if the text is not a version."""
     found = re.fullmatch(r"v?(\d+)\.(\d+)\.(\d+)", text)
     if found is None:
         raise NotReady(f"{text!r} is no version: write three numbers, such as 1.4.0")
@@ -52,7 +52,9 @@ def present(root: Path = ROOT) -> str:
 
 
 def places(root: Path, version: str) -> dict[Path, int]:
-    """Returns for each file that holds the release's version how often the version stands there."""
+    """Returns file → how often `version` stands in it, for the files that must contain the release's version
+    (PLACES).
+    """
     return {
         path: len(re.findall(_around(pattern, version), path.read_text(), re.MULTILINE))
         for glob, pattern in PLACES.items()
@@ -126,8 +128,8 @@ def git(*words: str) -> str:
 
 
 def main(arguments: Sequence[str], lint: Callable[[Sequence[str]], int]) -> int:
-    """Makes the commit and the tag of a release. `lint` checks the files before. Raises NotReady if a check fails; then
-    nothing is committed.
+    """Writes the new version, checks the files with `lint`, and makes the commit and the tag of a release. Raises
+    NotReady if a check fails; then nothing is committed.
     """
     if len(arguments) != 1:
         raise NotReady("usage: ./dev release 1.4.0")

@@ -117,15 +117,15 @@ class Composed:
         """Builds the operator's image, then all images of the profile at once, with the project's Dockerfile.
 
         The operator's image is built first and alone: it creates the layer with the libraries, which the other images
-        reuse. That of the backups has a profile of its own.
+        reuse. The image of the backups is built separately, because it has a profile of its own.
         """
         backup = [("backup",)] if self.profile == "core" else []
         for names in (("ctl",), (), *backup):
             self.compose("--parallel", "2", "build", "--quiet", *names)
 
     def up(self, *names: str) -> None:
-        """Starts those of the named containers (without names: of all) that are missing or out of date, and waits until
-        they are healthy. Raises AssertionError with their states if they are not.
+        """Starts the named containers, or all if none is named, unless they run and are up to date. Waits until they
+        are healthy. Raises AssertionError with their states if they do not become healthy.
         """
         done = self.compose("up", "--detach", "--wait", "--wait-timeout", UP_SECONDS, *names, check=False)
         if done.returncode != 0:

@@ -1,4 +1,4 @@
-"""Runs dockerd in its own process, mount and (through `network.py`) network namespaces.
+"""Runs dockerd in process and mount namespaces of its own, and in a network namespace (through `network.py`).
 
 One process holds the namespaces. When it is killed, dockerd and every process of every container are killed too, as
 when a machine loses its power. Images, containers and volumes stay in the folder, and the next `boot` finds them.

@@ -1,4 +1,5 @@
-"""Builds images from Debian's packages that replace those in `docker-compose.yml` and the Dockerfile.
+"""Builds stand-ins for the third-party images that `docker-compose.yml` and the Dockerfile name, from Debian's
+packages.
 
 They behave like the official ones as far as Compose needs. They cannot show whether the pinned digests are right, or
 how the exact versions behave (Python, PostgreSQL, RabbitMQ and Caddy are Debian's). SeaweedFS is the pinned version.
@@ -28,7 +29,7 @@ AUTHORITIES = Path("/etc/ssl/certs/ca-certificates.crt")
 
 
 def make_python(engine: Engine) -> None:
-    """Builds the base image of our images, and lets it use the package index as this machine does."""
+    """Builds the base image of our images. pip in it uses the same package index as on this machine."""
     engine.docker("import", str(packages.root("python")), "root/python:1")
     index = subprocess.run(
         [sys.executable, "-m", "pip", "config", "get", "global.index-url"],

@@ -70,8 +70,8 @@ def provide_compose(tell: Tell) -> None:
 
 
 def root(name: str) -> Path:
-    """Returns the path of the archive of the root file system `name`, a key of ROOTS. The file's name has a hash of the
-    packages in it.
+    """Returns the path of the archive with the root file system `name`, a key of ROOTS. The file's name contains a hash
+    of the list of packages.
     """
     made_of = hashlib.sha256(" ".join([*ROOTS[name], *LEFT_OUT]).encode()).hexdigest()[:8]
     return FOLDER / f"root-{name}-{made_of}.tar"

@@ -200,7 +200,9 @@ class Filling:
         print(f"  {len(story.NEXT)} posts are scheduled", flush=True)
 
     def _draw(self) -> None:
-        """Has AI make an image and two captions. Uploads a photo last: a later run finds it and skips this step."""
+        """Asks for an AI image and two AI captions, then uploads a photo. If the photo is there from an earlier run,
+        does nothing.
+        """
         if any(it["filename"] == _PHOTO for it in self._call("GET", "/media?limit=100", 200)["media"]):
             return
         brand = {"brand_id": self.walk.env["BRAND_ID"]}

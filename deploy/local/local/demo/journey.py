@@ -114,8 +114,8 @@ class Journey:
         return published
 
     def find_room(self, platform: str, post: dict[str, Any]) -> None:
-        """Validates a post for the platform's page. If the page has used up its posts of this hour, continues with a
-        new page.
+        """Validates a post for a page of the platform. If the page has used up its posts of this hour, links a new page
+        and sets the post's `page_id` to that. Raises Surprise if the post is not valid.
         """
         verdict = self.call("POST", "/posts/validate", 200, json=post)
         if [error["code"] for error in verdict["errors"]] == ["PAGE_PUBLISH_GUARDRAIL"]:

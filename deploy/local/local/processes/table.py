@@ -44,7 +44,7 @@ class NotReady(Exception):
 
 
 def write_table(run: Path, table: list[Process]) -> bool:
-    """Stores the table. Returns whether it differs from the stored one."""
+    """Stores the table. Returns False if the same table was stored before, else True."""
     text = json.dumps([asdict(row) for row in table], indent=1)
     path = run / "processes.json"
     if path.exists() and path.read_text() == text:
@@ -110,8 +110,8 @@ def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
 
 
 def wait_ready(run: Path, *, seconds: float, tell: Callable[[str], None]) -> None:
-    """Waits until every process is ready, and passes a line about each to `tell`. Raises NotReady if one fails, or
-    after `seconds`.
+    """Waits until every process is ready, and passes a line about each to `tell`. Raises NotReady if a process fails
+    repeatedly, or after `seconds`.
     """
     names = [row.name for row in read_table(run)]
     ready: set[str] = set()

@@ -1,5 +1,5 @@
-"""Installs system packages that no wheel contains with apt, where that is allowed, without starting their services.
-Packages that only tests need are unpacked into a folder of ours.
+"""Installs with apt, where that is allowed, the system packages for which there is no wheel, without starting their
+services. Packages that only tests need are unpacked into a folder of ours instead.
 """
 
 import os
@@ -77,8 +77,8 @@ def install(
 def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None], release: str = "") -> None:
     """Downloads a system package and unpacks it into `folder`, unless that was done before. Does not install it.
 
-    `release`: another release of Debian than this machine's, for a program that the latter does not have. `tell` gets
-    lines about progress. Raises NotReady with the text `missing` and apt's output.
+    `release`: another release of Debian, for a program that this machine's does not have. `tell` gets lines about
+    progress. Raises NotReady, with the text `missing` and apt's output, if that fails.
     """
     if folder.exists():
         return

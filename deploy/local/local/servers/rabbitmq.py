@@ -35,14 +35,14 @@ def server_script() -> Path | None:
 
 
 def install(tell: Callable[[str], None]) -> None:
-    """Installs the system package without starting its service, if that is allowed. Raises NotReady if
-    it is missing.
+    """Installs the system package, if it is missing, without starting its service. Raises NotReady if that is not
+    allowed or fails.
     """
     packages.install(("rabbitmq-server",), server_script, MISSING, tell)
 
 
 def prepare(run: Path, *, port: int, test_vhosts: bool, passwords: Mapping[str, str] | None = None) -> None:
-    """Writes the configuration of the node. `passwords`: those of the users of our processes, who get their
+    """Writes the configuration of the node. `passwords`: process → password of its user. These users get their
     permissions in the virtual host `/`.
     """
     home = run / "rabbitmq"

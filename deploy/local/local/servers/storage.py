@@ -1,4 +1,4 @@
-"""A private S3: rclone serves a folder of the run directory. Media stores its files there.
+"""A private S3: rclone serves a folder of the run directory. The media service stores its files there.
 
 In images and clusters MinIO or another S3 is used instead.
 """

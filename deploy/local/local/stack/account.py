@@ -36,7 +36,7 @@ Ctl = Callable[..., Any]
 
 
 class _Commands:
-    """A process that runs one command after the other. The first command starts it."""
+    """A process that runs operator commands one after the other. The first command starts it."""
 
     def __init__(self, run: Path) -> None:
         self._run = run
@@ -72,8 +72,8 @@ _commands: dict[Path, _Commands] = {}
 
 @contextmanager
 def commands_in_one_process(run: Path) -> Iterator[None]:
-    """Makes `ctl` run all commands for this run directory in one process during the block: to start Python takes longer
-    than a command.
+    """Makes `ctl` run all commands for this run directory in one process during the block, because starting Python
+    takes longer than a command.
     """
     _commands[run] = commands = _Commands(run)
     try:
@@ -84,8 +84,8 @@ def commands_in_one_process(run: Path) -> Iterator[None]:
 
 
 def ctl(run: Path, *arguments: str) -> Any:
-    """Runs an operator command on the stack in the run directory, with `./dev ctl --json`, and returns its decoded
-    output. Raises Refused if it fails.
+    """Runs an operator command on the stack in the run directory, as `./dev ctl --json` does, and returns its output,
+    decoded from JSON. Raises Refused if it fails.
     """
     if run in _commands:
         return decoded(arguments, _commands[run](*arguments))

@@ -13,7 +13,7 @@ _IDS = {f"{app.variable}_ID": app.id for app in _APPS}
 SECRETS = tuple(f"{app.variable}_SECRET" for app in _APPS)
 _ADDRESSES = {name: host for row in _ROWS for name, host in row.addresses.items()}
 _MORE = {name: value for row in _ROWS for name, value in row.told.items()}
-#: The names of publishing's settings, including secrets.
+#: The names of the settings of platforms in the publishing service, including secrets.
 NAMES = (*_IDS, *SECRETS, *_ADDRESSES, *_MORE)
 
 

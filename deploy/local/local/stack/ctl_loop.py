@@ -2,7 +2,7 @@
 second, and RabbitMQ opens three channels for each new connection.
 
 Each line of standard input is a JSON array with a command's arguments. Each line of standard output is its result,
-{code, output}. It runs `python -m ctl` itself, with its arguments and exit codes.
+{code, output}. Arguments, output and exit codes are those of `python -m ctl`, because the same code runs.
 """
 
 import io
@@ -27,7 +27,7 @@ class LastingBus(Bus):
 
 
 class Connection:
-    """Gives all commands the same bus. A command that follows a failed one, or a lost connection, gets a new bus, as
+    """Gives all commands the same bus. After a failed command or a lost connection, the next command gets a new bus, as
     it would in a process of its own: it must not be refused because of what the bus remembers of an outage.
     """
 

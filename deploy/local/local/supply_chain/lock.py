@@ -138,7 +138,9 @@ def build_requirements() -> set[str]:
 
 
 def cuts() -> dict[Path, set[str]]:
-    """Returns folder → requirements for each lock that is a part of the checkout's."""
+    """Returns folder → requirements, for each lock file whose packages are a part of those in the checkout's lock
+    file.
+    """
     deployed = {
         folder: third_party(name)
         for name, folder in packages().items()

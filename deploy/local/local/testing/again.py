@@ -1,4 +1,4 @@
-"""Runs failed tests again, each alone: a test may fail because the machine was busy."""
+"""Runs failed tests again, with no other tests beside them: a test may fail because the machine was busy."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -16,8 +16,8 @@ Pytest = Callable[[Sequence[str]], int]
 
 
 def run(pytest: Pytest, selection: Sequence[str], cache: Path, tell: Callable[[str], None]) -> int:
-    """Runs pytest with `selection`. If only a few tests fail, runs them alone, up to `TIMES` times. Returns 0 if they
-    passed each time, else pytest's exit code.
+    """Runs pytest with `selection`. If only a few tests fail, runs these again, without the others, up to `TIMES`
+    times. Returns 0 if they passed each time, else pytest's exit code.
 
     `cache`: a folder in which pytest notes which tests failed.
     """

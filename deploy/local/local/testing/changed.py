@@ -49,7 +49,9 @@ def tests(root: Path, changed: Collection[Path]) -> list[Path]:
 
 
 def _users(root: Path, sources: Sequence[Path]) -> dict[Path, set[Path]]:
-    """Returns for each file the files that import it directly."""
+    """Returns for each file the files that depend on it directly: they import it, or depend on it by one of the rules
+    in the module's docstring.
+    """
     modules = _modules(root, sources)
     users: dict[Path, set[Path]] = defaultdict(set)
     for path in sources:
@@ -123,7 +125,7 @@ def _package(root: Path, path: Path) -> Path:
 
 
 def _by_rule(root: Path, path: Path) -> set[Path]:
-    """Returns the tests that depend on a file by one of the rules above, without importing it."""
+    """Returns the tests that depend on a file without importing it, by one of the rules in the module's docstring."""
     parts = path.relative_to(root).parts
     chosen: set[Path] = set()
     if path.suffix == ".md":

@@ -99,8 +99,8 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
     """Runs the tests under faults. Returns pytest's exit code, or 1 when the time is up.
 
-    They run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `slow`: the
-    platforms are slow in the tests of posts. The core runs these tests with quick and with slow platforms anyway.
+    They run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `slow`: the platforms
+    are slow in the tests of posts. With `core`, these tests run with quick and with slow platforms anyway.
     """
     with run_directory("faults", tell) as run:
         env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)} | _told(slow)
@@ -140,7 +140,9 @@ def worst(*codes: int) -> int:
 
 
 def bench(arguments: Sequence[str], tell: Tell) -> int:
-    """Runs the benchmarks on a stack with the settings of `./dev up`; `scale` on its own PostgreSQL."""
+    """Runs the benchmarks on a stack with the settings of `./dev up`. The benchmark `scale` runs on a PostgreSQL of its
+    own instead.
+    """
     with run_directory("bench", tell) as run:
         if arguments[:1] == ["scale"]:
             argv = [sys.executable, "-W", "ignore", "-m", "bench.scale", *arguments[1:]]
@@ -194,8 +196,8 @@ def paths_of(arguments: Sequence[str]) -> list[Path]:
 
 @contextmanager
 def run_directory(kind: str, tell: Tell) -> Iterator[Path]:
-    """Yields the path of a run directory that is not used yet. After the block, even if it failed, stops everything in
-    it. The logs stay.
+    """Yields the path of a run directory that is not used yet. After the block, even if the block failed, stops every
+    process of this directory. The logs stay until a later run of the same kind removes the directory.
     """
     RUN_TEST.mkdir(exist_ok=True)
     for old in RUN_TEST.glob(f"{kind}-[0-9]*"):

@@ -1,4 +1,6 @@
-"""PostgreSQL, RabbitMQ and S3 without services, for tests run by `./dev test` or by hand."""
+"""Starts PostgreSQL, RabbitMQ and S3 for tests, but none of our own services. `./dev test` and `./dev servers` use
+it.
+"""
 
 import os
 import secrets
@@ -21,8 +23,8 @@ S3 = ("S3_URL", *storage.SECRETS)
 def up(
     run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None, names: Collection[str] = ALL
 ) -> dict[str, str]:
-    """Starts those of the servers `names` that do not run. Returns the environment variables for tests. Raises NotReady
-    if one does not start.
+    """Starts the servers `names`, or waits for those that were started in this run directory before and still run.
+    Returns the environment variables for tests. Raises NotReady if a server does not start.
     """
     run.mkdir(parents=True, exist_ok=True)
     if supervisor_pid(run) is None:
