@@ -110,7 +110,7 @@ def ctl(arguments: Sequence[str]) -> int:
 
 
 def lint(arguments: Sequence[str]) -> int:
-    """[--audit [database]]: check code, sizes, wording, digests; --audit: also packages, with a vulnerability database"""
+    """[--audit [database]]: check code, sizes, wording, image digests; --audit: also known vulnerabilities"""
     parser = argparse.ArgumentParser(prog="./dev lint")
     parser.add_argument(
         "--audit", nargs="?", const="", metavar="database", help="a folder or zip file in the OSV format"
