@@ -32,7 +32,7 @@ def generated() -> dict[Path, str]:
 
 
 def current() -> dict[Path, str]:
-    """Returns the generated modules that the packages hold now."""
+    """Returns the text of every generated module that the packages contain now, by its path."""
     paths = [
         *PACKAGE.glob("operations/*.py"),
         *(PACKAGE / name for name in _PYTHON_MODULES),

@@ -33,7 +33,7 @@ def class_name(tag: str) -> str:
 
 
 def operations_module(tag: str, methods: Iterable[Method]) -> str:
-    """Returns the module of one tag."""
+    """Returns the text of the module for one tag."""
     own = list(methods)
     name = class_name(tag)
     title = f"The API's operations of the group {tag}"
@@ -47,7 +47,7 @@ def operations_module(tag: str, methods: Iterable[Method]) -> str:
 
 
 def package_module(tags: Iterable[str]) -> str:
-    """Returns posthaste/operations/__init__.py, which joins the tags."""
+    """Returns the text of posthaste/operations/__init__.py, which joins the classes of all tags."""
     own = list(tags)
     imports = "".join(
         f"from posthaste.operations.{module_name(tag)} import {class_name(tag)}, Async{class_name(tag)}\n"
@@ -82,7 +82,7 @@ def _method(method: Method, *, is_async: bool) -> str:
 
 
 def _iterator(method: Method, *, is_async: bool) -> str:
-    """Returns the method that yields the entries of all pages of a list."""
+    """Returns the text of the method that yields the entries of all pages of a list."""
     kind = "AsyncIterator" if is_async else "Iterator"
     name = "iterate_" + method.name.removeprefix("list_")
     about = (

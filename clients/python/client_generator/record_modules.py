@@ -15,7 +15,7 @@ _WIDTH = 100
 
 
 def records_module(names: Iterable[str], components: dict[str, Schema]) -> str:
-    """Returns a module with a dataclass for each component."""
+    """Returns the text of a module with a dataclass for each component."""
     classes = [_dataclass(name, components[name]) for name in names]
     return "\n\n".join(
         [
@@ -30,7 +30,7 @@ def records_module(names: Iterable[str], components: dict[str, Schema]) -> str:
 
 
 def inputs_module(names: Iterable[str], components: dict[str, Schema]) -> str:
-    """Returns a module with a TypedDict for each component, because callers pass plain dicts."""
+    """Returns the text of a module with a TypedDict for each component, because callers pass plain dicts."""
     classes = [_typed_dict(name, components[name]) for name in names]
     optional = any("NotRequired[" in text for text in classes)
     return "\n\n".join(
@@ -68,7 +68,7 @@ def _comment(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Returns the lines of a text of the description. Replaces null by None."""
+    """Wraps a text of the API's description into lines, with None in place of null."""
     return wrap(re.sub(r"\bnull\b", "None", " ".join(text.split())), _WIDTH)
 
 

@@ -40,7 +40,8 @@ def inputs_module(names: Iterable[str], components: dict[str, Schema]) -> str:
 def events_module(events: Mapping[str, str], answers: Collection[str], components: dict[str, Schema]) -> str:
     """Returns src/events.ts: the types of the events that webhooks deliver.
 
-    `events`: the component of each event's body. `answers`: the components that records.ts has.
+    `events`: name of an event → name of the component that describes its body. `answers`: names of the components that
+    records.ts has.
     """
     bodies = list(dict.fromkeys(events.values()))
     own = [name for name in closure([components[name] for name in bodies], components) if name not in answers]

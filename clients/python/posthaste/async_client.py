@@ -61,7 +61,9 @@ class AsyncPosthaste(AsyncOperations):
         in_parts: bool | None = None,
         on_progress: uploads.Progress | None = None,
     ) -> records.UploadedMedia:
-        """Upload a file, as `Posthaste.upload` does. The file itself is read without await."""
+        """Upload a file, as `Posthaste.upload` does. The file is read synchronously: the event loop waits while a block
+        is read.
+        """
         with uploads.opened(file, filename, mime_type) as source:
             return await self._drive(
                 uploads.upload(source, self._settings, in_parts=in_parts, on_progress=on_progress)
