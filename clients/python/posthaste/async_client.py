@@ -48,7 +48,7 @@ class AsyncPosthaste(AsyncOperations):
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections, unless they belong to an `http` client of your own."""
         if self._owns_http:
             await self._http.aclose()
 

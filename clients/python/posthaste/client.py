@@ -39,10 +39,11 @@ class Posthaste(Operations):
         http: httpx2.Client | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """By default `token` and `base_url` are POSTHASTE_TOKEN and POSTHASTE_URL. `timeout_seconds` limits each try.
+        """Creates a client. `token` and `base_url` default to the environment variables POSTHASTE_TOKEN and
+        POSTHASTE_URL. `timeout_seconds` limits each try.
 
-        `http` is a client of your own, for example with a proxy. It stays open. Raises PosthasteError if there is no
-        base_url.
+        `http`: a client of your own, for example with a proxy; `close` does not close it. Raises PosthasteError if
+        there is no base_url.
         """
         self._settings = settings_of(token, base_url, timeout_seconds, retries)
         self._owns_http = http is None
@@ -56,7 +57,7 @@ class Posthaste(Operations):
         self.close()
 
     def close(self) -> None:
-        """Closes the connections."""
+        """Closes the connections, unless they belong to an `http` client of your own."""
         if self._owns_http:
             self._http.close()
 
@@ -69,8 +70,8 @@ class Posthaste(Operations):
         in_parts: bool | None = None,
         on_progress: uploads.Progress | None = None,
     ) -> records.UploadedMedia:
-        """Upload a file: a path, bytes or an open file. By default a file of more than 8 MiB is sent in parts;
-        `in_parts` decides otherwise.
+        """Upload a file: a path, bytes or an open file. A file of more than 8 MiB is sent in parts, unless `in_parts`
+        says otherwise.
 
         `on_progress` is called with the number of bytes sent so far and the size of the file.
         """

@@ -33,8 +33,8 @@ UNSET = Unset.UNSET
 
 
 def decode(kind: type[T], value: Any) -> T:
-    """Returns the record, list or mapping of this kind that a JSON value holds. Raises UnexpectedAnswer if it holds
-    none.
+    """Converts a JSON value into the type `kind`: a record, a list or a mapping. Raises UnexpectedAnswer if the value
+    does not fit the type.
     """
     wanted: Any = kind
     decoded: T = _decode(_decoder_of(wanted), value, "the answer")
@@ -137,7 +137,7 @@ def _decoder_of_dict(inner: _Decoder | None) -> _Decoder:
 
 def _decoder_of_union(kinds: list[Any]) -> _Decoder | None:
     """Returns the function that decodes values of a union. A JSON object becomes the first of the union's records whose
-    required fields the object has.
+    required fields it has; if it fits none, the first record is tried.
     """
     records: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
     others = [kind for kind in kinds if kind not in records]

@@ -29,7 +29,7 @@ class NoAnswer(PosthasteError):
 
 
 class UnexpectedAnswer(PosthasteError):
-    """The answer is not what the API documents, as when a proxy answers for it, or base_url is another server."""
+    """The answer is not what the API documents, for example because a proxy answered, or base_url is another server."""
 
 
 @dataclass(frozen=True)

@@ -94,7 +94,7 @@ def settings_of(
     token: str | None, base_url: str | None, timeout_seconds: float, retries: RetryPolicy | None
 ) -> Settings:
     """Completes the arguments of a client from POSTHASTE_TOKEN and POSTHASTE_URL. Raises PosthasteError if there is no
-    base_url, or it is no http(s) address.
+    base_url, or it is not an http(s) address.
     """
     url = base_url or os.environ.get("POSTHASTE_URL", "")
     if not url.startswith(("http://", "https://")):
@@ -135,7 +135,7 @@ def exchange(call: Call[T], settings: Settings) -> Flow[T]:
 
 
 def _check_key(key: str | None) -> None:
-    """Raises INVALID_IDEMPOTENCY_KEY for a key with characters that a header cannot carry: it could not be sent."""
+    """Raises the ApiError INVALID_IDEMPOTENCY_KEY for a key with characters that an HTTP header cannot contain."""
     if key is not None and not (key.isascii() and key.isprintable()):
         text = "The idempotency key must be printable ASCII characters."
         body = {"code": "INVALID_IDEMPOTENCY_KEY", "error": text}

@@ -1,7 +1,7 @@
 """Decides whether a call is repeated, and after which pause. No I/O.
 
 Only calls that cannot take effect twice are repeated: reads, writes with an idempotency key, and calls that certainly
-did not reach the server.
+had no effect, because they did not reach the server or were refused with 429.
 """
 
 from __future__ import annotations
@@ -84,7 +84,9 @@ def _is_worth_repeating(answer: Answer, body: dict[str, Any] | None, repeatable:
 
 
 def retry_after_seconds(answer: Answer) -> float | None:
-    """Reads Retry-After: seconds, or a date."""
+    """Returns the seconds to wait that the header Retry-After asks for, as a number or a date; None if it is missing or
+    malformed.
+    """
     text = answer.headers.get("retry-after", "").strip()
     if not text:
         return None

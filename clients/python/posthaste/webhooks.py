@@ -56,7 +56,7 @@ class MissingSignature(WebhookError):
 
 
 class MalformedSignature(WebhookError):
-    """A header is not of its form, such as sha256=<64 hex digits>, v1,<base64> or Unix seconds."""
+    """A header does not have the expected form, such as sha256=<64 hex digits>, v1,<base64> or Unix seconds."""
 
     reason = "malformed_header"
 

@@ -17,7 +17,8 @@ from posthaste.cli.session import Session, pass_session
 def login(session: Session, email: str | None) -> None:
     """Sign in: store the server's address and a token for later commands.
 
-    Asks for an API token, or with --email for the password. They are stored in a file that only you can read.
+    Asks for an API token, or with --email for the password. Address and token are stored in a file that only you can
+    read.
     """
     url = session.url or click.prompt("Address of the server", err=True)
     if email:

@@ -63,7 +63,7 @@ class RequestFollower:
 
 
 def _since(_context: click.Context, _parameter: click.Parameter, text: str | None) -> datetime | None:
-    """Reads "30m" as 30 minutes ago, or an exact time; one without an offset is in this machine's time zone."""
+    """Reads a time: "30m" means 30 minutes ago; an exact time without an offset is in this machine's time zone."""
     if text is None:
         return None
     ago = _AGO.fullmatch(text.strip().lower())

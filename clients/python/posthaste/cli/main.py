@@ -18,7 +18,9 @@ EXIT_CODES = "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not signed in or a
 
 
 class Commands(click.Group):
-    """Prints an exception as one sentence, or as JSON, and exits with its code."""
+    """The group of all commands. Prints an exception as one sentence, or as JSON, and exits with the code for its
+    kind.
+    """
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -15,7 +15,7 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def upload_file(session: Session, file: Path, in_parts: bool | None = None) -> records.UploadedMedia:
-    """Uploads a file; a terminal sees the progress."""
+    """Uploads a file, and shows the progress if standard error is a terminal."""
     with click.progressbar(
         length=file.stat().st_size, label=file.name, file=sys.stderr, hidden=not sys.stderr.isatty()
     ) as bar:

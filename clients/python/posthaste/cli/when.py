@@ -14,13 +14,14 @@ _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
 class NotATime(ValueError):
-    """Raised when a text is not a time, or can be two times. The message says what to write instead."""
+    """Raised when a text is not a time, or could mean two times. The message says what to write instead."""
 
 
 def parse(text: str, now: datetime, zone: tzinfo | None) -> datetime:
-    """Returns the time that a text means, with its time zone. Raises NotATime if the text is no time, or is ambiguous.
+    """Returns the time that a text means, with its time zone. Raises NotATime if the text is not a time, or could mean
+    two.
 
-    `now` has a time zone. `zone` is the one of the days and clock times in the text; None: this machine's.
+    `now` has a time zone. `zone`: the time zone in which the text gives days and clock times; None: this machine's.
     """
     words = " ".join(text.lower().split())
     ahead = _AHEAD.fullmatch(words)
@@ -71,8 +72,8 @@ def _at(day: datetime, clock: str, text: str) -> datetime:
 
 
 def _in_zone(local: datetime, zone: tzinfo | None) -> datetime:
-    """Returns the moment of a clock time in the zone. When clocks change, some clock times do not exist, and some exist
-    twice.
+    """Returns the moment of a clock time in the zone. Raises NotATime for a clock time that does not exist, or exists
+    twice, because clocks change.
     """
 
     def moment(fold: int) -> datetime:
