@@ -1,4 +1,4 @@
-"""`credits`: the account's tier comes from accounts, everything else from ai."""
+"""`credits`: the account's tier comes from the accounts service, everything else from the AI service."""
 
 from datetime import UTC, datetime
 from typing import Any

@@ -1,4 +1,4 @@
-"""The inspection of images, for all tests of media."""
+"""The inspection of images, for all tests of the media service."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,5 +1,5 @@
-"""Adds to deliveries whether their unit was charged although they were never tried. A replay may come long after quota
-has forgotten the charge.
+"""Adds to deliveries whether their unit was charged although they were never tried. A replay may come long after the
+quota service has forgotten the charge.
 """
 
 from alembic import op

@@ -73,7 +73,7 @@ class RunningMedia:
         return client.presigned_get_object(env["S3_BUCKET"], name)
 
     def tell(self, word: PostMedia) -> None:
-        """Sends the event `post.media`, as the service publishing does."""
+        """Sends the event `post.media`, as the publishing service does."""
         event = Event(
             id=new_id("evt"),
             event="post.media",

@@ -23,8 +23,8 @@ _AT_ONCE = 2
 
 @pytest.fixture(scope="session")
 def sandbox_pools() -> Iterator[tuple[SandboxPool, SandboxPool]]:
-    """The pools of a test's first process of media and of its second one. All tests use them, because starting a fork
-    server takes longer than most tests. A test may close them.
+    """The sandbox pools for the first and the second process of the media service in a test. All tests share them,
+    because starting a fork server takes longer than most tests. A test may close them.
     """
     made = tuple(SandboxPool("media.decoder.functions", _LIMITS, at_once=_AT_ONCE) for _ in range(2))
     yield made

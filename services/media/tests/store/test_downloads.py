@@ -1,4 +1,4 @@
-"""The files that publishing sends with posts, and JPEG copies of other images."""
+"""The files that the publishing service sends with posts, and JPEG copies of other images."""
 
 import io
 

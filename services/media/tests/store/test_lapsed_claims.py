@@ -48,7 +48,7 @@ def uploaded(request: pytest.FixtureRequest, world: World) -> api.CompleteParts:
 
 @pytest.fixture
 def other(world: World, sandbox_pools: tuple[SandboxPool, SandboxPool]) -> World:
-    """Another process of media."""
+    """Another process of the media service."""
     context = AppContext(world.database, world.context.settings)
     context.sandbox_pool = sandbox_pools[1]
     return World(context, world.database)

@@ -1,4 +1,6 @@
-"""How many rows the dispatcher and the maintenance read does not depend on how many deliveries wait or are kept."""
+"""The number of rows that the dispatcher and maintenance read does not depend on how many deliveries wait or are
+kept.
+"""
 
 import threading
 from collections.abc import Iterator

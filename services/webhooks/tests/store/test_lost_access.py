@@ -23,7 +23,7 @@ ACCOUNT, URL = "usr_a", "https://shop.example.com/hooks"
 
 
 def revoke(desk: Any, *token_ids: str, account: str = ACCOUNT, **fields: Any) -> None:
-    """Handles the event of accounts that these tokens have lost access."""
+    """Handles an event `access.revoked` about these tokens."""
     data = AccessRevoked(**({"reason": "token_revoked", "token_ids": token_ids} | fields))
     event = Event(
         id=new_id("evt"),

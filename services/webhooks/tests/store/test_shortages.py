@@ -135,8 +135,8 @@ def test_a_shortage_that_does_not_end_ends_deliveries_and_disables_nobody(desk: 
 
 
 def replay_all(desk: Any, subscription_id: str) -> set[str]:
-    """Replays all deliveries after quota has forgotten their charges. Returns the deliveries that were charged
-    before.
+    """Makes the fake quota service forget its charges, then replays all deliveries. Returns the deliveries that were
+    charged before.
     """
     charged = set(desk.quota.units)
     desk.quota.units.clear()

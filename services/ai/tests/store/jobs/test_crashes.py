@@ -72,7 +72,9 @@ def test_a_call_that_dies_anywhere_is_completed_or_refunded(
 
 
 def commits_unheard(world: World) -> Callable[[], None]:
-    """Makes media store each committed file but lose the answer. Returns a function that undoes this."""
+    """Makes the fake media service keep each committed file but lose the answer. Returns a function that undoes
+    this.
+    """
     heard = world.media.commit_upload
 
     def unheard(*args: Any, **options: Any) -> None:
@@ -102,7 +104,9 @@ def test_an_image_that_media_may_have_kept_is_not_refunded(world: World) -> None
 
 
 def test_an_image_of_a_failed_job_is_not_committed(world: World) -> None:
-    """If media committed it and the answer were lost, the customer would have both the file and the refund."""
+    """If the media service committed it and the answer were lost, the customer would have both the file and the
+    refund.
+    """
     operation = new_id("op")
     commits_unheard(world)
 

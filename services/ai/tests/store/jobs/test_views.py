@@ -41,7 +41,7 @@ def test_jobs_are_listed_by_kind(world: World) -> None:
 
 
 def test_jobs_are_listed_by_state(world: World) -> None:
-    """Together with the kind, page by page, and for restricted tokens too."""
+    """Checks lists by state, also together with the kind, page by page and for restricted tokens."""
     images = [image(world, brand_ids=("brd_a",)).job_id for _ in range(3)][::-1]
     video = videos.generate(world.context(), world.caller(), api.GenerateVideo(prompt="Waves")).job.job_id
     assert newest(world, api.ListJobs(status="processing")) == [video]
