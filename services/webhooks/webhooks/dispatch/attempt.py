@@ -23,7 +23,7 @@ from webhooks.security import signature, standard_headers
 
 log = structlog.get_logger()
 
-#: How long quota has to answer. The deliveries stay due, so waiting longer gains nothing.
+#: How long the quota service has to answer. The deliveries stay due, so waiting longer gains nothing.
 _TIMEOUT_SECONDS = 5.0
 #: The service itself: each unit names its account.
 _WEBHOOKS = Caller(account_id="", user_id="webhooks")

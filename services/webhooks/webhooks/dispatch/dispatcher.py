@@ -1,5 +1,5 @@
-"""The loop that delivers: takes endpoint queues with due deliveries, loads and charges their deliveries, and runs
-attempts.
+"""The loop that delivers: takes endpoint queues with due deliveries, loads their deliveries, charges a unit for each
+delivery that needs one, and runs attempts.
 
 Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint. Each tick loads
 deliveries for all queues that have room. A tick considers all endpoints with due deliveries, however long their queues
@@ -44,7 +44,7 @@ _READY_A_TICK = 1_000
 _MAX_LOADED = 4_096
 #: A queue is kept this long after its last delivery, with its connections.
 _LINGER_SECONDS = 3.0
-#: Wait before quota, or the decryption of secrets, is tried again.
+#: Wait before a call of the quota service, or the decryption of secrets, is tried again.
 _QUOTA_PAUSE_SECONDS, _KEY_PAUSE_SECONDS = 1.0, 30.0
 #: How long a process that is stopped waits for answers; another process repeats the attempts that take longer.
 _CLOSING_SECONDS = 6.0

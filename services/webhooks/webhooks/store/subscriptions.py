@@ -27,8 +27,8 @@ class Subscriptions:
         self._connection = connection
 
     def lock_account(self, account_id: str, tier: str) -> None:
-        """Locks the account until the transaction ends. Stores its tier before that, unless an event has just told
-        it.
+        """Stores the account's tier, unless an event has told it within the last minute, and locks the account until
+        the transaction ends.
         """
         self.note_tier(account_id, tier)
         self._connection.execute(select(accounts.c.id).where(accounts.c.id == account_id).with_for_update())
@@ -156,9 +156,9 @@ class Subscriptions:
     ) -> list[SubscriptionRow]:
         """Returns at most `limit` subscriptions of the account, newest first.
 
-        `brand_ids`: the brands that a token is limited to; None for all. Only subscriptions whose brands, and those of
-        the token that made them, are all among these are returned; none that is for all brands. `status`: only those in
-        this state. `before`: (created_at, id) of the last one of the previous page.
+        `brand_ids`: the brands that a token is limited to; None: all. A limited token gets only subscriptions whose
+        brands, and those of the token that made them, are all among these; it gets none that is for all brands.
+        `status`: only those in this state. `before`: (created_at, id) of the last one of the previous page.
         """
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
