@@ -59,7 +59,8 @@ def ending_of(declared: str, ending: str) -> str:
     """Returns the extension for the public address: that of the file name if it fits the declared type, otherwise the
     usual one of that type, which is `.jpg` for types that are converted.
 
-    Without a declared type: that of the file name if it is one of an accepted type; otherwise none.
+    Without a declared type: that of the file name if files with it are stored as they are, `.jpg` if they are
+    converted, otherwise none.
     """
     if declared == UNDECLARED:
         kept = [it for endings in MIME_TYPES.values() for it in endings]

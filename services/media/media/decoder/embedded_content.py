@@ -1,5 +1,5 @@
-"""Searches the image file that will be stored for embedded web pages, programs and archives. Formats that are
-recognized by a file's first byte alone need no search, because the first byte is that of an image.
+"""Searches an image file, as it will be stored, for embedded web pages, programs and archives. Formats that are
+recognized by the file's first byte alone are not searched for, because here the first byte is that of an image.
 """
 
 import os

@@ -132,8 +132,8 @@ def profile_of(image: Image.Image) -> bytes | None:
 
 
 def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
-    """Returns the first frame as RGB on white, upright. With `longest_side`, reduces it by a whole factor, so that its
-    longer side has at least that many pixels, but fewer than twice as many.
+    """Returns the first frame as RGB on white, upright. With `longest_side`, reduces a larger image by a whole factor,
+    so that its longer side has at least that many pixels, but fewer than twice as many.
 
     Works in strips, since a second copy of the largest accepted image would not fit the memory.
     """

@@ -73,8 +73,8 @@ class Attachments(Store):
         self._count(later.values(confirmed=False, created_at=clock_now()))
 
     def detach_earlier_tries(self, post_id: str) -> None:
-        """Detaches the provisional files that other tries of this post's operation attached. Each try has a post id of
-        its own, and the post of only one try is ever stored.
+        """Detaches the provisional files that other tries of this post's operation attached, to post ids that will
+        never be stored.
         """
         made = attachments.alias()
         made_by = select(made.c.operation_id).where(made.c.post_id == post_id)

@@ -13,9 +13,7 @@ _KEPT_APPLICATIONS = (b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012")
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a GIF file. A missing end mark is accepted, as decoders do, and added. Raises Refused for a damaged
-    file.
-    """
+    """Parses a GIF file. Accepts a missing end mark, as decoders do, and adds it. Raises Refused for a damaged file."""
     if len(data) < 13:
         raise Refused(INCOMPLETE)
     picture = ParsedImage()

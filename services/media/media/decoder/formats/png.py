@@ -21,7 +21,7 @@ _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a PNG file and cuts off the bytes after its end. A missing end is accepted, as decoders do, and added.
+    """Parses a PNG file and cuts off the bytes after its end. Accepts a missing end, as decoders do, and adds it.
     Raises Refused for a damaged file.
     """
     picture, at, kind, seen = ParsedImage(), len(SIGNATURE), b"", False
