@@ -25,16 +25,17 @@ log = structlog.get_logger()
 
 #: With less free storage than this, hardly any file of that kind fits: the call is refused before it is charged.
 PICTURE_BYTES, VIDEO_BYTES = 256 * 1024, 2 * 2**20
-#: Pause before media is asked again for a reservation. Our choice: a restart takes a few seconds.
+#: Pause before the media service is asked again for a reservation. Our choice: a restart takes a few seconds.
 _RESERVE_PAUSE_SECONDS = 0.5
-#: Deadline of a commit, during which media reads the whole file.
+#: Deadline of a commit, during which the media service reads the whole file.
 _COMMIT_SECONDS = 30.0
 #: Tries of a commit: if an answer is lost, the second try usually gets it.
 _COMMIT_TRIES = 2
-#: Pause before the second try, in which media usually answers again after a restart or lets go of the file that it
-#: checks. The length is random, so that jobs that failed together do not come back together. Our choice.
+#: Pause before the second try. By then the media service usually answers again after a restart, or has ended its check
+#: of the file. The length is random, so that jobs that failed together do not come back together. Our choice.
 _COMMIT_PAUSE_SECONDS = (1.0, 3.0)
-#: When a client may ask again about a file whose commit has no known outcome: media often answers again within seconds.
+#: When a client may ask again about a file whose commit has no known outcome: the media service often answers again
+#: within seconds.
 _RETRY_AFTER_SECONDS = 3
 
 

@@ -122,8 +122,8 @@ def begin(
     """Creates a job and charges it, in one transaction. Returns the job, and the charge with the balance after it.
 
     `values`: further columns of the job. Raises INSUFFICIENT_CREDITS if the balance is too low, `operations.Done` if
-    another try of the operation has made the job, and IDEMPOTENCY_IN_PROGRESS if this try was voided by a later,
-    refused one.
+    another try of the operation has made the job, and IDEMPOTENCY_IN_PROGRESS if this try was voided because a later
+    one was refused.
     """
     reach = caller.brand_ids
     row = {

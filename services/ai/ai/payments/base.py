@@ -109,7 +109,7 @@ class PaymentProvider(ABC):
 
     @abstractmethod
     def pay(self, order: Order) -> PaymentOutcome:
-        """Takes the money of an order from the customer's stored card, while the customer is absent. Raises
+        """Takes the money of an order with the customer's stored payment method, while the customer is absent. Raises
         OutcomeUnknown if no usable answer comes.
         """
 
