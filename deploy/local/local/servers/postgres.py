@@ -118,8 +118,8 @@ def as_owner(*argv: str) -> list[str]:
 
 @cache
 def step_down() -> list[str]:
-    """Returns the beginning of a command line, for root: what follows it runs as the user `nobody`. If the kernel
-    allows it, that process may still enter folders that are closed to `nobody`, such as a checkout in /root.
+    """Returns the words to put before a command of root, so that it runs as the user `nobody`. If the kernel allows it,
+    the command may still enter folders that are closed to `nobody`, such as a checkout in /root.
     """
     if shutil.which("setpriv") is None:
         raise NotReady("setpriv (package util-linux) is needed to start PostgreSQL as root")

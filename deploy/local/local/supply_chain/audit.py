@@ -199,8 +199,8 @@ def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
 
 
 def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, date], today: date) -> Report:
-    """Compares the locked versions with advisories, and returns a report: the advisories that affect them, and those of
-    these that are accepted for now.
+    """Compares the locked versions with advisories. Returns a report of the advisories that affect them; those that are
+    accepted for now are listed apart.
 
     `accepted`: id → day until which the advisory is ignored. A vulnerability with two ids is reported once.
     """
@@ -254,8 +254,8 @@ def accepted(pyproject: str) -> dict[str, date]:
 
 
 def main(database: str) -> int:
-    """Prints which locked versions have advisories, and returns 1 if any has. `database`: its path; if empty, the path
-    in the environment is used.
+    """Prints which locked versions have advisories, and returns 1 if any has. `database`: path of the advisory
+    database; if empty, that in the environment variable ADVISORY_DATABASE.
     """
     database = database or os.environ.get(VARIABLE, "")
     if not database:
