@@ -1,1 +1,1 @@
-"""Writes the generated modules of the Python client: `python -m client_generator`, or ./dev clients."""
+"""Writes the generated modules of the Python and the Node client: `python -m client_generator`, or ./dev clients."""

@@ -136,8 +136,9 @@ def listen(
 ) -> None:
     """Hand events to a program on this machine, signed, until Ctrl-C.
 
-    Makes a subscription until you stop it, and prints its secret. With --webhook it follows an existing one instead.
-    Each look at the log counts as a read. When the link to the server is cut, events wait in the log.
+    Makes a subscription that lasts until you stop the command, and prints its secret. With --webhook it follows an
+    existing one instead. Each look at the log counts as a read. When the link to the server is cut, events wait in the
+    log.
     """
     if not url.startswith(("http://", "https://")):
         raise click.UsageError("--forward-to is an http address, such as http://localhost:3000/hooks.")
