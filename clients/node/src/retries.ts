@@ -2,7 +2,8 @@
  * Decides whether a call is repeated, and after which pause. No I/O.
  *
  * Only calls that cannot take effect twice are repeated: reads, writes with an idempotency key, and calls that
- * certainly did not reach the server. The figures are those of the Python client.
+ * certainly had no effect, because they did not reach the server or were refused with 429. The figures are those of
+ * the Python client.
  */
 
 /** Pauses grow from the first to the last, doubling each time. */
