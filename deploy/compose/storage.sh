@@ -19,6 +19,7 @@ END
 ) &
 rm -f /run/storage/ready
 export WEED_GRPC_CA=/grpc/ca.crt WEED_GRPC_S3_CERT=/grpc/server.crt WEED_GRPC_S3_KEY=/grpc/server.key
+# A master that restarts waits once or twice this timeout before it elects itself: with the default of 10 s, up to 20 s without S3.
 exec weed server -dir=/data -ip=127.0.0.1 -ip.bind=127.0.0.1 -master.telemetry=false -master.volumeSizeLimitMB=1024 \
-  -volume.max=0 -filer -s3 -s3.ip.bind=0.0.0.0 -s3.port=9000 -s3.config=/run/storage/s3.json -s3.iam=false \
-  -s3.port.iceberg=0 -s3.port.lance=0
+  -master.electionTimeout=1s -volume.max=0 -filer -s3 -s3.ip.bind=0.0.0.0 -s3.port=9000 -s3.config=/run/storage/s3.json \
+  -s3.iam=false -s3.port.iceberg=0 -s3.port.lance=0
