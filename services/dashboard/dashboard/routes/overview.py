@@ -13,7 +13,7 @@ from posthaste.records import ScheduledPost
 screens = Blueprint("overview", __name__)
 
 #: As many posts as fit a screen, those that need attention and the next ones together; the list shows all.
-_POSTS = 8
+_POSTS = 12
 #: The next posts are loaded separately if the posts that need attention leave room for fewer.
 _FEWEST_NEXT, _NEXT = 4, 8
 _WEBHOOKS_SECONDS, _TODAY_SECONDS = 60.0, 60.0

@@ -20,7 +20,7 @@ from posthaste import Posthaste
 #: Screen or part of a screen → the lists that it asks for, and how many rows of each it loads and shows. The calendar's
 #: list has up to 300 posts that wait and 300 that are out.
 SHOWN = {
-    "/": {"list_scheduled_posts": 8},
+    "/": {"list_scheduled_posts": 12},
     "/posts": {"list_scheduled_posts": 25},
     "/posts?tab=attention": {"list_scheduled_posts": 25},
     "/posts?tab=cancelled": {"list_scheduled_posts": 25},
@@ -148,10 +148,10 @@ def test_the_next_posts_that_an_overview_full_of_failed_ones_leaves_to_its_part_
     lists: Lists, browser: FlaskClient
 ) -> None:
     """Both come with one call, because a plan may permit ten a minute. The part has the next posts from the first."""
-    lists.state_of = lambda number, _: "failed" if number < 5 else "queued"
+    lists.state_of = lambda number, _: "failed" if number < 9 else "queued"
     page = open_(browser, "/")
     loaded = lists.loaded["list_scheduled_posts"]
-    assert len(missing(lists, ["list_scheduled_posts"], page)) == len(loaded) - 5
+    assert len(missing(lists, ["list_scheduled_posts"], page)) == len(loaded) - 9
     assert 'hx-get="/overview/next"' in page
 
 
