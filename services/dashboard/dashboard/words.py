@@ -67,8 +67,8 @@ OUTCOMES = {
     "given_up": "{platform} did not say within a day whether it has the post.",
 }
 HOLDS = {
-    "token_revoked": "This post is held because the API token that created it was revoked.",
-    "collaborator_removed": "This post is held because the person who created it no longer works on this brand.",
+    "token_revoked": "The API token that created this post was revoked.",
+    "collaborator_removed": "The person who created this post no longer works on this brand.",
 }
 #: Fields of the API → where the composer shows a finding.
 _FIELDS = {

@@ -21,6 +21,7 @@ SCREENS = {
     "/posts": 1,
     "/comments": 1,
     "/compose": 1,
+    "/compose/ai/films": 1,
     "/library": 1,
     "/pages": 1,
     "/brands": 2,

@@ -46,7 +46,7 @@ def test_the_sandbox_token_is_shown_again_until_it_is_revoked(person: Any, accou
     assert account.sandbox_token not in window.run("return document.documentElement.outerHTML")
     assert flaws(window) == []
     for _ in range(2):
-        window.press("button[aria-label='Show Sandbox']")
+        window.press("button[aria-label='Show the token: Sandbox']")
         assert window.text("h1") == "Your sandbox token"
         assert window.run(shown) == account.sandbox_token
         assert window.text(f"button[data-copy='{account.sandbox_token}']") == "Copy the token"
@@ -57,10 +57,10 @@ def test_the_sandbox_token_is_shown_again_until_it_is_revoked(person: Any, accou
     session = accounts.client(person.session_token)
     [sandbox] = [it for it in session.get("/tokens")["tokens"] if it["sandbox"]]
     session.delete(f"/tokens/{sandbox['id']}")  # in another browser: this one still has the button
-    window.press("button[aria-label='Show Sandbox']")
+    window.press("button[aria-label='Show the token: Sandbox']")
     assert "cannot be shown: it was revoked" in window.text("[role=alert]")
     assert "Create a token instead." in window.text("[role=alert]")
-    assert not window.has("button[aria-label='Show Sandbox']")
+    assert not window.has("button[aria-label='Show the token: Sandbox']")
     assert flaws(window) == []
 
 

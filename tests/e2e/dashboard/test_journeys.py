@@ -169,7 +169,7 @@ def test_a_disabled_webhook_is_enabled_where_it_is_told(stranger: Any, receiver:
     needs = "[aria-labelledby=needs]"
     shows(person, needs, "The till")
     receiver.answers("/gone", Answer())
-    window.press(f"{needs} button[aria-label='Enable it again: The till']")
+    window.press(f"{needs} button[aria-label='Enable the webhook: The till']")
     assert api.get(f"/webhooks/{hook_id}")["status"] == "active"
 
 

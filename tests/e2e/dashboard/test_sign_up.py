@@ -95,7 +95,7 @@ def test_a_newcomer_finds_the_sandbox_token_and_calls_the_api_with_it(newcomer: 
     window = newcomer.window
     newcomer.sign_up()
     window.open(f"{newcomer.url}/developers")
-    window.press("button[aria-label='Show Sandbox']")
+    window.press("button[aria-label='Show the token: Sandbox']")
     token = window.run("return document.querySelector('#secret').value")
     headers = {"Authorization": f"Bearer {token}"}
     me = requests.get(f"{newcomer.stack.base_url}/me", headers=headers, timeout=30).json()

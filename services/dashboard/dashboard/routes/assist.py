@@ -12,8 +12,12 @@ from posthaste.records import AiJob
 screens = Blueprint("assist", __name__, url_prefix="/compose/ai")
 
 _WORDS = 40
-#: How many images and videos that are being made are shown, the newest ones: each asks the API every five seconds.
+#: How many images and videos that are being made come with the forms, the newest ones: each asks the API every few
+#: seconds.
 _UNDER_WAY = 2
+#: How many videos that are being made are loaded separately if more jobs run. They ask the API 30 times a minute, which
+#: is half of what the smallest plan permits whose credits pay as many videos.
+_FILMS = 5
 #: The shapes that the API takes, in words.
 SHAPES = {
     "1:1": "Square (1:1)",
@@ -31,19 +35,31 @@ def show() -> str:
     """Shows the forms for AI, with the costs and the remaining credits: as a part of the form for a post, or as a
     screen of its own.
 
-    Images and videos that were begun earlier and are still being made are shown too.
+    Images and videos that were begun earlier and are still being made are shown too. If there are many, a part of the
+    screen loads the videos, because newer images would hide them and the screen has cost three calls.
     """
     client = api.reader()
-    balance, brands, jobs = api.together(
+    balance, brands, listed = api.together(
         client.get_credits,
         recent_brands(client),
-        lambda: client.list_ai_jobs(status="processing", limit=_UNDER_WAY).jobs,
+        lambda: client.list_ai_jobs(status="processing", limit=_UNDER_WAY),
     )
+    jobs = listed.jobs
     return _shown(
         "assist.html", brands=brands, left=balance.credits.available, shapes=SHAPES, film_shapes=FILM_SHAPES,
         costs={it.action: it.credits for it in balance.costs}, words=_WORDS,
         pictures=[it for it in jobs if it.media_type != "video"], films=[it for it in jobs if it.media_type == "video"],
+        is_cut=listed.next_cursor is not None,
     )  # fmt: skip
+
+
+@screens.get("/films")
+def films() -> str:
+    """Shows the videos that are being made, the newest ones. The screen with the forms loads them separately if many
+    jobs run.
+    """
+    found = api.reader().list_ai_jobs(kind="video", status="processing", limit=_FILMS)
+    return _shown("assist_films.html", films=found.jobs, is_cut=found.next_cursor is not None)
 
 
 @screens.post("/caption")
@@ -98,7 +114,7 @@ def film() -> tuple[str, int]:
         lambda client: _under_way((made := client.generate_video(
             prompt=prompt, aspect_ratio=shape if shape in FILM_SHAPES else "16:9",
             brand_id=form.get("ai_brand") or None, idempotency_key=form.get("film_key") or None,
-        )).job, made.credits.remaining, is_begun=True)
+        )).job, left_after=made.credits.remaining)
     )  # fmt: skip
 
 
@@ -108,7 +124,7 @@ def job_of(job_id: str) -> str:
     nothing."""
     found = api.reader().get_ai_job(job_id)
     if found.job.status == "processing":
-        return _under_way(found.job, found.credits.remaining)
+        return _under_way(found.job)
     if found.media is None:
         kind = "video" if found.job.media_type == "video" else "image"
         problem = found.job.error or f"The {kind} could not be created."
@@ -116,12 +132,11 @@ def job_of(job_id: str) -> str:
     return _made(file=found.media, left=found.credits.remaining)
 
 
-def _under_way(job: AiJob, left: int, *, is_begun: bool = False) -> str:
-    """Shows an image or a video that is being made, with the credits that are left.
-
-    With `is_begun`, the credits above the forms are updated as well.
+def _under_way(job: AiJob, *, left_after: int | None = None) -> str:
+    """Shows an image or a video that is being made. `left_after`: if it has just begun, the credits that are left. They
+    are shown above the forms.
     """
-    return _shown("assist_under_way.html", job=job, left=left, is_begun=is_begun)
+    return _shown("assist_under_way.html", job=job, left_after=left_after)
 
 
 def _ask(call: Any) -> tuple[str, int]:

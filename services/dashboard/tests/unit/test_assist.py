@@ -1,6 +1,6 @@
 """AI in the composer, without an API: which jobs still run when a person comes back, and how the others ended."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,13 +32,16 @@ def job(name: str, media_type: str, status: str = "processing", error: str | Non
 
 def answer_with(monkeypatch: pytest.MonkeyPatch, *jobs: SimpleNamespace, media: Any = None) -> None:
     """Makes the API list these jobs, and return the first of them for any job id."""
+
+    def list_ai_jobs(*, status: str, limit: int, kind: str | None = None) -> SimpleNamespace:
+        found = [it for it in jobs if it.status == status and kind in (None, it.kind)]
+        return SimpleNamespace(jobs=found[:limit], next_cursor="next" if found[limit:] else None)
+
     left = SimpleNamespace(available=7, remaining=7)
     client = SimpleNamespace(
         get_credits=lambda: SimpleNamespace(credits=left, costs=[]),
         iterate_brands=lambda **_: [],
-        list_ai_jobs=lambda *, status, limit: SimpleNamespace(
-            jobs=[it for it in jobs if it.status == status][:limit]
-        ),
+        list_ai_jobs=list_ai_jobs,
         get_ai_job=lambda _: SimpleNamespace(job=jobs[0], media=media, credits=left),
     )
     monkeypatch.setattr(api, "reader", lambda: client)
@@ -71,6 +74,54 @@ def test_an_image_that_is_under_way_opens_its_form(
     answer_with(monkeypatch, job("job_2", "photo"))
     is_open = [" open>" in it.partition("<summary>")[0] for it in forms(browser)]
     assert is_open == [False, True, False]
+
+
+def test_a_video_that_newer_images_would_hide_is_loaded_by_its_form(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(monkeypatch, job("job_3", "photo"), job("job_2", "photo"), job("job_1", "video"))
+    _, _, film = found = forms(browser)
+    assert [" open>" in it.partition("<summary>")[0] for it in found] == [False, False, True]
+    assert 'hx-get="/compose/ai/films" hx-trigger="load"' in film
+    part = browser.get("/compose/ai/films", headers={"HX-Request": "true"}).text
+    assert 'hx-get="/compose/ai/jobs/job_1"' in part
+    assert "<progress" in part
+    assert "Prompt of job_3" not in part
+    assert "More videos" not in part
+
+
+def test_of_six_videos_five_are_shown_and_the_others_are_mentioned(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(monkeypatch, *(job(f"job_{number}", "video") for number in range(6, 0, -1)))
+    part = browser.get("/compose/ai/films", headers={"HX-Request": "true"}).text
+    assert part.count("<progress") == 5
+    assert "More videos are being created." in part
+
+
+def test_without_scripts_the_videos_are_a_page_of_their_own(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(monkeypatch, *(job(f"job_{number}", "photo") for number in (3, 2, 1)))
+    assert 'href="/compose/ai/films"' in browser.get("/compose/ai").text
+    assert "No video is being created." in browser.get("/compose/ai/films").text
+
+
+def test_two_jobs_are_shown_without_another_call(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer_with(monkeypatch, job("job_2", "photo"), job("job_1", "video"))
+    assert "/compose/ai/films" not in "".join(forms(browser))
+
+
+def test_how_long_ago_it_began_is_told_after_a_minute(
+    browser: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = job("job_1", "video")
+    answer_with(monkeypatch, begun)
+    assert "Started" not in forms(browser)[2]
+    begun.created_at -= timedelta(minutes=2)
+    assert "Started <time" in forms(browser)[2]
 
 
 def test_of_three_images_the_two_newest_are_shown(

@@ -210,7 +210,7 @@ def test_a_part_says_so_beside_its_form(browser: FlaskClient, address: str) -> N
         (ApiError(400, {"error": "Not a cursor", "code": "VALIDATION_ERROR"}), "open the screen again"),
         (ApiError(404, {}), "The address is wrong"),
         (PermissionDenied(403, {}), "Ask the owner"),
-        (LimitReached(429, {}), "The screen Usage shows your limits"),
+        (LimitReached(429, {}), "The screen “Usage and billing” shows your limits"),
         (ServerError(503, {}), "retries by itself"),
     ],
 )

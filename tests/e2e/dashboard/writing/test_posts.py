@@ -33,7 +33,7 @@ def test_a_held_post_says_why_and_goes_out_at_its_time_once_it_is_released(
     assert "Waits for a word" in window.text("#posts")
     window.press("#posts .row a")
     told = window.text("main")
-    assert "This post is held because the API token that created it was revoked." in told
+    assert "The API token that created this post was revoked." in told
     assert "Release the post to publish it on" in told
     assert "as planned, or cancel it." in told
     before = api.get(f"/posts/{post_id}")["post"]["scheduled_at"]

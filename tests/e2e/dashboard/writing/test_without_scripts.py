@@ -174,7 +174,7 @@ def test_the_sandbox_token_is_shown(scriptless: Any) -> None:
     person, window = scriptless, scriptless.window
     person.open("/developers")
     person.sign_in()
-    window.press("button[aria-label='Show Sandbox']")
+    window.press("button[aria-label='Show the token: Sandbox']")
     assert window.run("return document.querySelector('#secret').value") == person.account.sandbox_token
     assert window.text(".copy") == ""  # no script could copy it
 

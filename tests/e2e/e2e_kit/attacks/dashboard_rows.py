@@ -87,7 +87,7 @@ _QUERIES = {
 _NAMELESS = {
     "static", "healthz", "sign_in.show", "sign_in.enter", "sign_in.forgot", "sign_in.ask_for_link", "sign_in.leave",
     "sign_up.show", "sign_up.create", "overview.show", "overview.account", "overview.goes_out_next",
-    "compose.upload", "assist.show", "posts.attention",
+    "compose.upload", "assist.show", "assist.films", "posts.attention",
     "media.index", "media.upload_all", "media.upload", "pages.index", "brands.index", "brands.create", "usage.show",
     "usage.credits", "developers.show", "developers.show_sandbox_token", "developers.create_webhook", "account.show",
     "usage.billing", "activity.index",

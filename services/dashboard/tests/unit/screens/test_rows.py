@@ -34,6 +34,7 @@ SHOWN = {
     "/library?show=unused&search=rye": {"list_media": 24},
     "/compose/library": {"list_media": 24},
     "/compose/ai": {"list_ai_jobs": 2},
+    "/compose/ai/films": {"list_ai_jobs": 5},
     "/brands": {"list_brands": 50, "list_shared_brands": 50},
     "/brands/x": {"list_collaborators": 50, "list_invitations": 50},
     "/pages": {"list_pages": 50},
