@@ -38,15 +38,17 @@ SCREENS = {
 
 #: Of the forms of a visitor's browser.
 KEY = "k" * 43
+#: Of every account here.
+PASSWORD = "the owner's own"
 
 
 class Visitor:
-    """A browser without scripts that is signed in."""
+    """A browser without scripts that is signed in, with a session of its own."""
 
     def __init__(self, stack: Stack, account: Account, accounts: Accounts) -> None:
         self._url = stack.env["DASHBOARD_URL"]
         self.http = requests.Session()
-        session = accounts.sign_in(account)["session_token"]
+        session = accounts.log_in(account, PASSWORD)["session_token"]
         self.http.cookies.update({"posthaste_session": session, "posthaste_form": KEY})
 
     def begin_linking(self, session_id: str) -> None:
@@ -69,7 +71,7 @@ def calls_of(answer: requests.Response) -> int:
 
 
 def test_each_screen_makes_few_calls(stack: Stack, accounts: Accounts) -> None:
-    account = accounts.new(pages=("FB", "IG"))
+    account = accounts.new(pages=("FB", "IG"), password=PASSWORD)
     visitor = Visitor(stack, account, accounts)
     assert visitor.calls("/") <= 3
     assert visitor.calls("/overview/account") <= 3
@@ -86,7 +88,7 @@ def test_each_screen_makes_few_calls(stack: Stack, accounts: Accounts) -> None:
 def test_no_screen_makes_more_than_three_calls_for_who_comes_from_nowhere(
     stack: Stack, accounts: Accounts, jpeg: bytes
 ) -> None:
-    account = accounts.new(pages=("FB",))
+    account = accounts.new(pages=("FB",), password=PASSWORD)
     Visitor(stack, account, accounts).open("/compose")  # reads the description of the API
     api, page = account.api, account.page_id()
     files = [uploaded(api, jpeg, f"{number}.jpg")["media_id"] for number in range(2)]
@@ -129,7 +131,7 @@ def test_no_screen_makes_more_than_three_calls_for_who_comes_from_nowhere(
 
 
 def test_the_composer_asks_once_about_all_pages(stack: Stack, accounts: Accounts) -> None:
-    account = accounts.new(pages=("FB", "IG", "TW"))
+    account = accounts.new(pages=("FB", "IG", "TW"), password=PASSWORD)
     visitor = Visitor(stack, account, accounts)
     visitor.open("/compose")
     page = visitor.open("/compose")
@@ -145,7 +147,7 @@ def test_the_composer_asks_once_about_all_pages(stack: Stack, accounts: Accounts
 
 
 def test_the_sandbox_token_costs_one_call_when_it_is_asked_for(stack: Stack, accounts: Accounts) -> None:
-    account = accounts.new(pages=())
+    account = accounts.new(pages=(), password=PASSWORD)
     visitor = Visitor(stack, account, accounts)
     page = visitor.open("/developers")
     token = re.search(r'name="form_token" value="(\w+)"', page.text)
@@ -162,7 +164,7 @@ def test_the_sandbox_token_costs_one_call_when_it_is_asked_for(stack: Stack, acc
 def test_who_meets_the_limit_of_the_free_plan_is_told_how_long_and_goes_on_by_itself(
     stack: Stack, accounts: Accounts, is_part: bool
 ) -> None:
-    visitor = Visitor(stack, accounts.new(tier="free", pages=()), accounts)
+    visitor = Visitor(stack, accounts.new(tier="free", pages=(), password=PASSWORD), accounts)
     for screen in ("/", "/calendar", "/posts", "/library"):
         visitor.calls(screen)
     headers = {"HX-Request": "true"} if is_part else {}
