@@ -120,7 +120,7 @@ def _fill_carousel(call: Call, user: Node, carousel: Container) -> None:
 
 
 def _settled(container: Container) -> list[Medium]:
-    """Returns the media of a container. Only for FINISHED containers: in another state a video may not be fetched yet."""
+    """Returns the media of a FINISHED container. In another state a video may not be fetched yet."""
     return container.media if isinstance(container.media, list) else container.media.result()
 
 

@@ -173,7 +173,7 @@ class Checkpoint:
 
     @property
     def answered(self) -> str | None:
-        """The remote id that the platform gave this post, if another post of ours already has that id; otherwise None."""
+        """The remote id that the platform gave this post, if another post of ours already has that id; else None."""
         return self.get(self._ANSWERED)  # type: ignore[no-any-return]
 
     def get(self, name: str) -> Any:
