@@ -65,7 +65,7 @@ class Method:
 
 
 def methods_of(description: dict[str, Any]) -> list[Method]:
-    """Returns all methods, in the order of the description."""
+    """Returns the methods of the client that the description asks for, in its order."""
     base_path = urlsplit(description["servers"][0]["url"]).path
     components: dict[str, Schema] = description["components"]["schemas"]
     return [

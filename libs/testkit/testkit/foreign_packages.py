@@ -120,8 +120,8 @@ def made_once(name: str, source: Path, make: Callable[[Path], None]) -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Returns the few environment variables that programs of the installed packages get. Settings of pip or of a proxy,
-    for example, are left out.
+    """Returns the few environment variables that third-party programs get in tests. Settings of pip or of a proxy, for
+    example, are left out.
     """
     kept = ("PATH", "HOME", "LANG", "TMPDIR", "TEST_RUN_DIR")
     return {name: os.environ[name] for name in kept if name in os.environ}

@@ -48,7 +48,7 @@ def slug(filename: str, extension: str) -> str:
 
 
 def rendition_slug(of: str, extension: str) -> str:
-    """Returns a new name for a rendition of the file `of`, which no other object under the file's key has."""
+    """Returns a new name for a rendition of the file `of`. No other object of that file has the name."""
     return f"{PurePosixPath(of).stem}-{secrets.token_hex(4)}{extension}"
 
 

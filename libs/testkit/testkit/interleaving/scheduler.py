@@ -184,7 +184,7 @@ class RunScheduler:
             thread.gate.release()
 
     def _settle(self) -> None:
-        """Waits until every thread is at a stop, has ended, or waits for another thread."""
+        """Waits until every thread has ended or waits: at a stop (where it asks to go on) or for another thread."""
         end, progress = time.monotonic() + _STUCK_SECONDS, self._progress
         while True:
             with self._changed:

@@ -113,9 +113,10 @@ class Refills:
         self._note(refill_id, sent_at=func.clock_now())
 
     def stop_sending(self, refill_id: str, why: str, unanswered: timedelta) -> None:
-        """Stores that the order of an open refill must not be sent again: from now on its payment is only searched for.
+        """Stores that the request for an open refill's payment must not be sent again: from now on the payment is only
+        searched for.
 
-        `why`: the reason. `unanswered`: how long ago the order was sent before this try; that earlier request may have
+        `why`: the reason. `unanswered`: how long ago the request was last sent before; it got no answer and may have
         taken effect.
         """
         self._note(refill_id, error=why, sent_at=func.clock_now() - unanswered)

@@ -1,5 +1,5 @@
-"""What several screens need: linked pages and brands by id, times in a brand's zone, the filters of lists, and words
-about a limit."""
+"""What several screens need: linked pages and brands by id, times in a brand's zone, the filters of lists, and the
+sentence that a plan's limit is reached."""
 
 import math
 from collections.abc import Callable, Iterable

@@ -237,7 +237,9 @@ def _claimed(offer: Offered, operation_id: str, fence: int) -> Claim:
 
 
 def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim | None:
-    """Decides what a request gets if another request holds its key; None if the key became free in the meantime."""
+    """Decides about a request whose key is in use: it is refused, gets the stored answer, or waits for the request that
+    is running. Returns None if the key is free now.
+    """
     if found.fingerprint != fingerprint:
         return _refused(token_id, key, ApiError(IDEMPOTENCY_KEY_MISMATCH))
     if found.status is not None:

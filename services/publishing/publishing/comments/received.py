@@ -67,10 +67,12 @@ def store_comments(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool | None:
-    """Whether the page itself wrote the comment: its id is that of one of our replies, or its author is the page. On
-    platforms where names are unique, the author's name decides. A comment without an author is the page's if its text
-    is that of `first_comment` or of one of our replies; otherwise None, because a visitor or the page may have written
-    it."""
+    """Whether the page itself wrote the comment.
+
+    It did if the comment has the id of one of our replies, or the page as its author. Where names are unique on the
+    platform, the author's name is compared as well as the id. If the platform names no author, the page wrote it if the
+    text is that of `first_comment` or of one of our replies; with another text the result is None (unknown).
+    """
     if comment.id in ours.remote_ids:
         return True
     words = {message.strip() for message in (*ours.messages, first_comment or "")} - {""}

@@ -28,8 +28,8 @@ def note_expiry(app: AppContext, page: PageRow, refusal: PlatformRefusal) -> Non
 def expire(connection: Connection, found: Expired) -> PageRow | None:
     """Marks the page as expired and stages page.expired. Returns the page.
 
-    Returns None if the page is expired already, or if it has new credentials by now: the refusal was about the old
-    ones.
+    Returns None if the page is expired already. Also returns None if the page has new credentials by now, because the
+    platform refused only the old ones.
     """
     page = Pages(connection).expire(found.page)
     if page is not None:

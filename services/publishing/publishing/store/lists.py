@@ -202,8 +202,9 @@ def _scheduled(
     platform: str | None = None,
     until: datetime | None = None,
 ) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """Returns the parts of a statement with these filters: the name of its index ranges, the states, and the
-    parameters. `after`: the list begins after this place (time and id of a post)."""
+    """Returns what a statement with these filters needs: the name of the filter whose index it reads, the states of
+    posts that `statuses` stand for, and the parameters. `after`: the list begins after this place (time and id of a
+    post)."""
     states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
     if page_id is not None:
         ranges = "page"

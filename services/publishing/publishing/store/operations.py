@@ -90,8 +90,8 @@ class PostOperations:
         )
 
     def leave(self, operation_id: str, try_number: int) -> Left:
-        """Stores that the client gets an answer while the operation still runs, and voids the tries up to `try_number`.
-        If the operation has made a post whose outcome is open, an event will report the outcome.
+        """Stores that the client no longer waits. The tries up to `try_number` may not write any more. If one of them
+        has made a post that is still being sent, an event will report what becomes of it.
 
         Raises SERVICE_UNAVAILABLE if the database does not answer in time.
         """

@@ -148,7 +148,9 @@ class PageQueues:
         self._connection.execute(_WAIT_FOR_BRAND, {"brand": brand_id, "timeout": timeout})
 
     def lock_pages(self, page_ids: Sequence[str], count: int, per_queue: int) -> Locked:
-        """Locks up to `count` of these pages. This transaction must have locked their brand before."""
+        """Locks up to `count` of these pages, all of one brand, and reads up to `per_queue` due posts of each. The
+        transaction must have locked the brand before.
+        """
         locked = self._try_remote_pages(self._lock_pages(page_ids, count), ())
         return Locked(self._with_due(locked, per_queue), {})
 

@@ -147,7 +147,8 @@ class InstagramConnector(InstagramReading):
         return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
 
     def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:
-        """Returns a container's final status and text; None while Instagram is processing it or cannot be asked."""
+        """Returns the final status of a container (Instagram's prepared post) and Instagram's explanation of it; None
+        while Instagram is processing it or cannot be asked."""
         try:
             status, text = self._status(account, container_id)
         except PlatformRefusal as refusal:
