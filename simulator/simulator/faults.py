@@ -118,8 +118,9 @@ class Faults:
             self._released = threading.Event()
 
     def take(self, platform: str, operation: str, account_id: str | None) -> Planned | None:
-        """Returns the mode and the delay of the first fault that matches the call, and counts it as used once. Without
-        a fault returns the call's latency as a delay, or None if it has none.
+        """Returns what happens to a call: the mode and the delay of the first planned fault that matches it, which is
+        thereby used once. Without such a fault returns the mode `late` with the platform's latency, or None if there is
+        no latency.
         """
         fault = self._next(platform, operation, account_id)
         late = self._latencies.of_call(platform, operation, request.content_length or 0)

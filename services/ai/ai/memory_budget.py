@@ -11,8 +11,8 @@ from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 class MemoryBudget:
     """Limits the memory that the calls of one process reserve: `total_bytes` for all accounts together.
 
-    An account that holds nothing may reserve any size. If it holds something, a further reservation is refused that
-    would bring it above half of the total.
+    An account that holds nothing may reserve any size. While it holds a reservation, a further one is refused if the
+    account would then hold more than half of the total.
     """
 
     def __init__(self, total_bytes: int, *, wait_seconds: float) -> None:

@@ -179,8 +179,8 @@ def ago(at: datetime, zone: str) -> Markup:
 
 
 def day_heading(day: date, today: date) -> str:
-    """Returns the heading of a day in a list: `Today`, `Tomorrow`, `Sun, 29 Nov`. The year is added if it is not the
-    present one."""
+    """Returns the heading of a day in a list: `Yesterday`, `Today`, `Tomorrow`, otherwise `Sun, 29 Nov`, or in another
+    year `Friday, 1 January 2027`."""
     near = {0: TODAY, 1: "Tomorrow", -1: "Yesterday"}.get((day - today).days)
     if near or day.year == today.year:
         return near or languages.weekday_and_day(day, g.dates.language)

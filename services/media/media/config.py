@@ -59,8 +59,8 @@ class Settings(Record):
 
 
 def _path_of_ffmpeg() -> str:
-    """Returns the path of the program that FFMPEG names, or else of the one in the package imageio-ffmpeg. Raises
-    ConfigError if there is no such program.
+    """Returns the path of the program that FFMPEG names, or else of the one that the package imageio-ffmpeg finds.
+    Raises ConfigError if FFMPEG names no program, and RuntimeError if imageio-ffmpeg finds none.
     """
     name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
     found = shutil.which(name)

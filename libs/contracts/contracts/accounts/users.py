@@ -36,7 +36,8 @@ class SignUp(Record):
 
 
 class CreateUser(Record):
-    """The request of the operator's command `user create`. Without a password the user cannot sign in."""
+    """The request of the operator's command `user create`. A user without a password must first set one with a reset
+    link to sign in."""
 
     email: str
     password: str | None = None

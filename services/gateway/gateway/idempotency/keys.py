@@ -237,8 +237,8 @@ def _claimed(offer: Offered, operation_id: str, fence: int) -> Claim:
 
 
 def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim | None:
-    """Decides about a request whose key is in use: it is refused, gets the stored answer, or waits for the request that
-    is running. Returns None if the key is free now.
+    """Returns the claim of a request whose key another request has claimed before: a refusal if that was a different
+    request, its answer if that is stored, or RUNNING while it runs. Returns None if the key is free by now.
     """
     if found.fingerprint != fingerprint:
         return _refused(token_id, key, ApiError(IDEMPOTENCY_KEY_MISMATCH))

@@ -15,8 +15,8 @@ _EXAMPLES = {"onePage": "one page", "severalPages": "several pages"}
 
 
 def collection_of(description: Json) -> Json:
-    """Returns a Postman collection with a folder per tag and a request per operation. Its variables: `baseUrl`,
-    `rootUrl`, `token`."""
+    """Returns a Postman collection with a folder per tag and a request per operation, or one for each example of its
+    body (one page, several pages). The collection's variables: `baseUrl`, `rootUrl`, `token`."""
     server = description["servers"][0]["url"]
     folders = [
         {

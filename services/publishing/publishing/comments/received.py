@@ -67,11 +67,12 @@ def store_comments(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool | None:
-    """Whether the page itself wrote the comment.
+    """Whether the page itself wrote the comment; None if a visitor or the page may have written it.
 
-    It did if the comment has the id of one of our replies, or the page as its author. Where names are unique on the
-    platform, the author's name is compared as well as the id. If the platform names no author, the page wrote it if the
-    text is that of `first_comment` or of one of our replies; with another text the result is None (unknown).
+    The page wrote it if its id is that of one of our replies, or if its author is the page: by id or, on platforms
+    where names are unique, by name. On those platforms every other comment is a visitor's. Elsewhere a comment without
+    an author is the page's if its text is that of `first_comment` or of one of our replies; otherwise the result is
+    None.
     """
     if comment.id in ours.remote_ids:
         return True
@@ -81,7 +82,8 @@ def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, our
 
 
 def _is_authors(comment: RemoteComment, page: PageRow) -> bool | None:
-    """Whether the comment's author is the page; None if the platform does not say who the author is."""
+    """Whether the comment's author is the page; None if the platform does not say who the author is, unless names are
+    unique there: then a comment without an author is a visitor's."""
     if comment.author_id == page.remote_account_id:
         return True
     if PLUGINS[page.platform].has_unique_names:

@@ -148,8 +148,10 @@ class PageQueues:
         self._connection.execute(_WAIT_FOR_BRAND, {"brand": brand_id, "timeout": timeout})
 
     def lock_pages(self, page_ids: Sequence[str], count: int, per_queue: int) -> Locked:
-        """Locks up to `count` of these pages, all of one brand, and reads up to `per_queue` due posts of each. The
-        transaction must have locked the brand before.
+        """Locks up to `count` of these pages for a claim, and returns them with up to `per_queue` due posts each.
+
+        Leaves out pages without due posts, pages for which a post is being sent, and pages that another transaction has
+        locked. All pages belong to one brand, whose lock this transaction must hold (`wait_for_brand`).
         """
         locked = self._try_remote_pages(self._lock_pages(page_ids, count), ())
         return Locked(self._with_due(locked, per_queue), {})
