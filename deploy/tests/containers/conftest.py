@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-#: Films of any size are made by a kit of the end-to-end tests.
+#: Films of any size are made by a kit of the end-to-end tests; the mail server is one of the accounts service's tests.
 sys.path.insert(0, str(Path(__file__).parents[3] / "tests" / "e2e"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "services" / "accounts" / "tests"))
 
 from container_builds import PARENT, Builds, parent_release
 from container_kit import tell

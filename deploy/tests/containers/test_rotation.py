@@ -10,6 +10,7 @@ import pika.exceptions
 import psycopg2
 import pytest
 from container_kit import account, sample, schedule
+from container_mail import mail_server
 from cryptography.fernet import Fernet
 from minio import Minio
 from minio.error import S3Error
@@ -21,6 +22,8 @@ from local.containers.compose import Composed
 from local.environment import read_env, values_of
 
 DATABASES = ("gateway", *SERVICES)
+#: Until a mail arrives. If a login is refused, the next attempt is a minute later.
+MAIL_SECONDS = 30.0
 
 
 def new() -> str:
@@ -147,14 +150,17 @@ def test_every_key_and_password_changes_while_everything_that_it_protects_is_kep
         {name: f"{fresh[name]},{values[name]}" for name in lists} | message_keys(signing, old),
         fresh | message_keys(signing, {}) | {"TOKEN_SECRET": new() + new()},
     )
-    with account(stack) as client:
+    with account(stack) as client, mail_server(stack) as server:
         made = client.create_webhook(
             name="Kept", url="https://receiver.bakery.test/", events=["post.published"]
         )
         for number, step in enumerate(steps):
+            server.password = new()
             with new_passwords(stack, of_servers=True) if number == 0 else nullcontext():
-                stack.set(step)
+                stack.set(step | {"SMTP_PASSWORD": server.password})
                 renewed(stack)
+            client.forgot_password(email=read_env(stack.run)["DEMO_EMAIL"])
+            assert server.mails.get(timeout=MAIL_SECONDS)
             assert schedule(client, stack, "Keys", 310 + number)
             for service in ("publishing", "webhooks"):
                 done = stack.ctl("keys", "rotate", service)

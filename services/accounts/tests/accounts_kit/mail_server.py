@@ -1,4 +1,4 @@
-"""A mail server (aiosmtpd) on 127.0.0.1 that behaves as the test says."""
+"""A mail server (aiosmtpd) that behaves as the test says."""
 
 import asyncio
 import queue
@@ -22,7 +22,15 @@ class MailServer(Controller):
     demands a login.
     """
 
-    def __init__(self, behaviour: str, certificate: Path | None, *, implicit: bool, password: str) -> None:
+    def __init__(
+        self,
+        behaviour: str,
+        certificate: Path | None,
+        *,
+        implicit: bool,
+        password: str,
+        host: str = "127.0.0.1",
+    ) -> None:
         self.behaviour, self.password = behaviour, password
         self.mails: queue.Queue[tuple[str, list[str], EmailMessage]] = queue.Queue()
         self.spoken_to = threading.Event()
@@ -32,11 +40,11 @@ class MailServer(Controller):
             tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             tls.load_cert_chain(certificate)
         with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
+            probe.bind((host, 0))
             port = int(probe.getsockname()[1])
         super().__init__(
             self,
-            "127.0.0.1",
+            host,
             port,
             ssl_context=tls if implicit else None,
             server_hostname="mail.example",
