@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 
-#: The Retry-After of a refused upload. Our choice.
+#: The Retry-After of a refused upload. Our choice: short enough for a person who waits.
 _RETRY_SECONDS = 10
 _MESSAGE = (
     "Too many uploads of unknown length are running; send the file with a Content-Length, or large files in parts: "

@@ -91,7 +91,7 @@ class PostOperations:
 
     def leave(self, operation_id: str, try_number: int) -> Left:
         """Stores that the client no longer waits. The tries up to `try_number` may not write any more. If one of them
-        has made a post that is still being sent, an event will report what becomes of it.
+        has made a post that is still being sent, an event will report the outcome.
 
         Raises SERVICE_UNAVAILABLE if the database does not answer in time.
         """
