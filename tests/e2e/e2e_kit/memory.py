@@ -1,15 +1,14 @@
 """Measures the memory of processes of the stack."""
 
-import resource
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+
+import psutil
 
 from e2e_kit.stack import Stack
 
 _INTERVAL_SECONDS = 0.02
-_PAGE_BYTES = resource.getpagesize()
 
 
 class Growth:
@@ -38,30 +37,9 @@ def growth_of(stack: Stack, name: str) -> Iterator[Growth]:
 
 
 def resident_bytes(stack: Stack, name: str) -> int:
-    """Returns the resident memory of a process and of all processes below it."""
-    pid = int((stack.run / "pids" / name).read_text())
-    total = _resident(pid)
-    for child in _below(pid):
-        with suppress(ProcessLookupError, FileNotFoundError):  # it has ended
-            total += _resident(child)
+    master = psutil.Process(int((stack.run / "pids" / name).read_text()))
+    total = 0
+    for process in (master, *master.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            total += process.memory_info().rss
     return total
-
-
-def _below(pid: int) -> Iterator[int]:
-    """Yields the ids of all processes below a process.
-
-    Reads the kernel's list of each thread's children. psutil reads the parent of every process of the machine instead.
-    """
-    for thread in Path(f"/proc/{pid}/task").glob("*"):
-        try:
-            children = (thread / "children").read_text().split()
-        except (ProcessLookupError, FileNotFoundError):
-            assert not thread.exists(), "this kernel lists no children"
-            continue  # the thread has ended
-        for child in map(int, children):
-            yield child
-            yield from _below(child)
-
-
-def _resident(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE_BYTES
