@@ -2,11 +2,12 @@
 
 from collections import defaultdict
 from datetime import UTC, date, datetime
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 from urllib.parse import urlencode
 
 from flask import Blueprint, abort, g, render_template, request
+from markupsafe import Markup, escape
 from werkzeug.wrappers import Response
 
 from dashboard import api, dates, times, words
@@ -22,6 +23,10 @@ screens = Blueprint("calendar", __name__, url_prefix="/calendar")
 _AT_ONCE = 300
 #: As long as the API's list has texts.
 _SHORT_TEXT = 280
+#: Characters of a post's text in the name of its button.
+_LABEL = 40
+#: A name as HTML. Few pages have many posts.
+_name = lru_cache(1_000)(escape)
 #: State of the filter → its label.
 STATES = {"queued": "Scheduled", "held": "Held", "failed": "Failed", "published": "Published"}
 #: States in which a post has a time that can be changed.
@@ -34,17 +39,19 @@ _REFUSALS = {
 
 
 class Entry(NamedTuple):
-    """What the calendar shows of a post. Computed before the template is rendered: a month has hundreds of posts, and
-    calls in a template take several times as long.
+    """What the calendar shows of a post, as HTML. Computed before the template is rendered: a month has hundreds of
+    posts, and calls in a template take several times as long.
     """
 
     post: CalendarPost
-    text: str
-    #: Numbers of photos and videos as text.
+    text: Markup
+    #: The beginning of the text, which names the post's button.
+    label: Markup
+    #: Numbers of photos and videos.
     files: str
-    page: str
+    page: Markup
     #: Empty if it says no more than the page.
-    brand: str
+    brand: Markup
     is_movable: bool
     times: dates.InCalendar
 
@@ -56,10 +63,11 @@ class Entry(NamedTuple):
         text = post.message or "No text"
         return cls(
             post=post,
-            text=f"{text}…" if len(text) == _SHORT_TEXT else text,
-            files=words.attached(post.photos, post.videos),
-            page=page,
-            brand="" if brand == page else brand,
+            text=escape(f"{text}…" if len(text) == _SHORT_TEXT else text),
+            label=escape(text[:_LABEL]),
+            files=words.attached(post.photos, post.videos) if post.photos or post.videos else "",
+            page=_name(page),
+            brand=_name("" if brand == page else brand),
             is_movable=post.status in _MOVABLE,
             times=dates.in_calendar(post.at, zone, places.zone(post.brand_id, zone)),
         )

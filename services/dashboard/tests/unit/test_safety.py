@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from flask import g
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
@@ -15,8 +16,12 @@ from dashboard.api import agent_of
 from dashboard.app import create_app
 from dashboard.config import Config, ConfigError
 from dashboard.cookies import form_token
+from dashboard.dates import Dates
+from dashboard.routes.calendar import Entry
+from dashboard.routes.shared import Places
 from dashboard.routes.sign_in import _inside
 from posthaste.errors import LimitReached, MediaError, ResourceError
+from posthaste.records import CalendarPost
 
 #: Nothing listens on the discard port.
 NOWHERE = "http://127.0.0.1:9"
@@ -284,6 +289,29 @@ def test_the_reason_why_a_post_is_not_moved_is_text_and_no_page(
     }
     answer = person.post("/calendar/move", data=form, headers=OF_SCRIPTS)
     assert (answer.status_code, answer.mimetype) == (409, "text/plain")
+
+
+def test_a_calendar_shows_as_text_what_people_wrote() -> None:
+    """Its entries are the one part of the templates that is not escaped by itself."""
+    text = '<img src="x" onerror=alert(1)>'
+    post = CalendarPost(
+        id="pst_1", at=datetime(2099, 1, 1, 12, tzinfo=UTC), status="queued", platform="FB", page_id="pag_1",
+        brand_id="brd_1", message=text,
+    )  # fmt: skip
+    brands: Any = {"brd_1": SimpleNamespace(name=f"{text} brand", timezone="Asia/<Tokyo>"), "brd_2": None}
+    pages: Any = {"pag_1": SimpleNamespace(name=f"{text} page")}
+    app = create_app(Config(api_url=NOWHERE))
+    with app.test_request_context():
+        g.dates = Dates()
+        entry = Entry.of(post, "Europe/Berlin", Places(pages, brands))
+        shown = app.jinja_env.get_template("calendar_parts.html").module.slots([entry], "")  # type: ignore[attr-defined]
+    assert "<img" not in shown
+    assert "<Tokyo>" not in shown
+    escaped = "&lt;img src=&#34;x&#34; onerror=alert(1)&gt;"
+    for place in (f'dir="auto">{escaped}</span></a>', f'aria-label="Move to… {escaped}"'):
+        assert place in shown
+    assert f'title="{escaped} page, {escaped} brand">{escaped} page</b>' in shown
+    assert 'data-zone="Asia/&lt;Tokyo&gt;"' in shown
 
 
 @pytest.mark.parametrize(
