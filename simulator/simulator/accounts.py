@@ -49,8 +49,8 @@ class Accounts:
         self._read = lru_cache(maxsize=8192)(self._read_token)
 
     def issue(self, platform: str, name: str | None = None, username: str | None = None) -> Account:
-        """Creates an account on a platform and returns it. Not for providers without accounts (`new_account_id` is
-        None in their row of `PLATFORMS`).
+        """Creates an account on a platform and returns it. The platform must have accounts: the AI providers and Stripe
+        have none (`new_account_id` is None in their rows of `PLATFORMS`).
         """
         row = PLATFORMS[platform]
         assert row.new_account_id is not None
@@ -66,8 +66,8 @@ class Accounts:
         """Returns an access token of an account. The same arguments always give the same token.
 
         `prefix` is the beginning of the token, by default the platform's. `facts` are further values that the token
-        contains: `exp` (when it expires, in seconds since 1970), `grant` (the id of the grant with which it can be
-        revoked), and fields of the platform.
+        contains: `exp` (when it expires, in seconds since 1970), `grant` (the id of the person's login, with which the
+        token can be revoked), and fields of the platform.
         """
         body = [
             account.platform,
@@ -103,12 +103,16 @@ class Accounts:
         return grant in self._revoked
 
     def facts(self, token: str) -> dict[str, Any]:
-        """Returns the facts in a token (see `token`); an empty dict for a forged token."""
+        """Returns the `facts` that were given to `Accounts.token` when this token was made. Returns an empty dict for a
+        forged token.
+        """
         found = self._read(token)
         return found[1] if found is not None else {}
 
     def holder(self, token: str) -> Account | None:
-        """Returns the token's account, or None if the token is forged, expired or revoked."""
+        """Returns the token's account, or None if the token is forged, past its expiry time or revoked. The account is
+        also returned if `set_expired` has marked its tokens as expired.
+        """
         found = self._read(token)
         if found is None:
             return None

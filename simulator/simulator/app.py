@@ -20,9 +20,7 @@ _FORM_TEXT_BYTES = 8 << 20
 
 
 def create_app(sim: Simulation) -> Flask:
-    """Returns the application of a simulator. It passes a call to a platform's host on to the application of that
-    host.
-    """
+    """Returns the main application of a simulator. Calls to a host of a platform reach that platform's application."""
     app = _application(sim)
     app.extensions["simulation"] = sim
     app.register_blueprint(control.blueprint(sim))
@@ -52,8 +50,8 @@ def _application(sim: Simulation, platform: str | None = None) -> Flask:
 def _read_slowly(sim: Simulation, platform: str | None) -> None:
     """Slows down the reading of the request's body if a fault is planned for that.
 
-    Looks for a fault of the account to which the token belongs; without a token, for a fault of the platform to which
-    the host belongs.
+    If the request has a token, the fault must be planned for the token's account or for all accounts. Otherwise it must
+    be planned for all accounts of `platform`.
     """
     holder = sim.accounts.holder(request.headers.get("Authorization", "").partition(" ")[2])
     if holder is not None or platform is not None:

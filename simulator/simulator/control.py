@@ -48,8 +48,8 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/differences")
     def set_differences() -> Response:
-        """Takes {name: value} with names in `DOUBTFUL`: facts that may change, or that differ between real apps and
-        accounts. Makes the platforms use these values for all accounts.
+        """Takes {name: value} and makes the platforms behave so, for all accounts. The names are those in `DOUBTFUL`:
+        behaviour that a platform may change, or that differs between real apps and accounts.
 
         Each call replaces the values of the call before it; names that are left out have their usual values.
         """
@@ -171,8 +171,8 @@ def _add_content(control: Blueprint, sim: Simulation) -> None:
 
     @control.post("/metrics")
     def set_metrics() -> Response:
-        """Takes {platform, post_id} and new counts of this post (likes, comments, shares). A later comment adds one to
-        its comments.
+        """Takes {platform, post_id} and new counts (likes, comments, shares), and stores the counts in this post. Each
+        comment that is added later raises the count of comments by one.
         """
         body = _body()
         post = _post(sim, body)

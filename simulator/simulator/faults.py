@@ -1,5 +1,5 @@
-"""Faults that tests plan: decides which call to which platform fails next. The error answers are built in each
-platform's module.
+"""Stores the faults that tests plan, and decides which call to which platform fails. Each platform's module builds its
+own error answers.
 """
 
 import itertools
@@ -52,8 +52,9 @@ class Fault:
 
 
 class Planned(str):
-    """The fault that a call gets: its mode as a string, with a delay in seconds. Mode `late`: the call is only
-    delayed.
+    """What happens to one call. The string is the fault's mode, `seconds` is the delay.
+
+    The mode `late` is no fault: the call is only delayed.
     """
 
     __slots__ = ("bytes_per_second", "seconds")
@@ -68,11 +69,12 @@ class Planned(str):
 
 
 class Faults:
-    """The planned faults in the order in which they were planned. A call uses up only faults of its own operation."""
+    """The planned faults, in their order. A call uses up only a fault that was planned for its operation."""
 
     def __init__(self, hang_seconds: float, slow_seconds: float, latencies: Latencies) -> None:
-        """Takes the duration of `hang`, the usual delay of `slow`, and the latencies, which delay calls without a
-        fault too.
+        """`hang_seconds`: how long a call with the mode `hang` gets no answer. `slow_seconds`: the delay of the mode
+        `slow` if the fault names none. `latencies`: the delays of calls in all other modes and of calls without a
+        fault.
         """
         self._latencies = latencies
         self._lock = threading.Lock()
@@ -94,8 +96,12 @@ class Faults:
         bytes_per_second: float | None = None,
         side: str | None = None,
     ) -> str:
-        """Plans a fault for the next `times` calls and returns its id. If `side` is "body", `operation` is ignored:
-        the operation of a call is only known after its body has been read.
+        """Plans a fault for the next `times` calls and returns its id. Without `account_id`, calls of all accounts are
+        affected.
+
+        `seconds` is the delay of the mode `slow`, `bytes_per_second` the rate of the mode `trickle`. `side` says what
+        `trickle` slows down: the answer or the request's body. With `side` "body", `operation` is ignored, because the
+        operation of a call is only known after its body has been read.
         """
         with self._lock:
             fault_id = f"flt_{next(self._numbers)}"
@@ -118,9 +124,10 @@ class Faults:
             self._released = threading.Event()
 
     def take(self, platform: str, operation: str, account_id: str | None) -> Planned | None:
-        """Returns what happens to a call: the mode and the delay of the first planned fault that matches it, which is
-        thereby used once. Without such a fault returns the mode `late` with the platform's latency, or None if there is
-        no latency.
+        """Returns what happens to a call, and counts down the fault that it uses.
+
+        The result has the mode and the delay of the first planned fault that matches the call. If no fault matches, the
+        mode is `late`, and the delay is the platform's latency. Returns None if there is no latency either.
         """
         fault = self._next(platform, operation, account_id)
         late = self._latencies.of_call(platform, operation, request.content_length or 0)
@@ -154,11 +161,12 @@ class Faults:
         return None
 
     def play(self, mode: Planned | None, refuse: Callable[[str], Exception], act: Callable[[], T]) -> T:
-        """Waits for the delay of `mode`, then runs `act` and returns its answer, unless the call fails.
+        """Carries out `mode`, a result of `take`: waits for its delay, then runs `act` and returns its answer. If
+        `mode` is None, only runs `act`.
 
-        For a mode in `REFUSALS` raises the error that `refuse(mode)` returns, and for `hang` raises ConnectionDropped
-        after a long silence, both without running `act`. For `drop_after_accept` runs `act`, then raises
-        ConnectionDropped.
+        Some modes make the call fail. A mode in `REFUSALS` raises the error that `refuse(mode)` returns, without
+        running `act`. `hang` raises ConnectionDropped after a long silence, also without running `act`.
+        `drop_after_accept` runs `act` first, then raises ConnectionDropped. `trickle` sends the answer slowly.
         """
         if mode is None:
             return act()

@@ -66,8 +66,8 @@ def video(data: bytes) -> Video:
 
 
 def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yields the kind of each MP4 box between two offsets, with the start and end of its content. Raises NotMedia if a
-    box does not fit.
+    """Yields each MP4 box between two offsets: its kind, and the offsets where its content begins and ends. Raises
+    NotMedia if a box is longer than the space that is left.
     """
     while start + _BOX_HEADER_BYTES <= end:
         size, kind = struct.unpack_from(">I4s", data, start)

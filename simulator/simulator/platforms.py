@@ -25,7 +25,9 @@ class App:
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """A simulated platform or provider (local-stack.md, "Simulator control"): its code, ids, routes, app, settings."""
+    """A row of the table: a simulated platform or provider, with its ids, its routes, our app there, and its settings
+    in the local stack (local-stack.md, "Simulator control").
+    """
 
     code: str
     name: str

@@ -59,8 +59,8 @@ class Simulation:
         return self.latencies.of_film(platform) or self.settings.processing_seconds
 
     def told(self, fact: str, usual: Any) -> Any:
-        """Returns the value of a fact in `DOUBTFUL`: the value that a test has set (`POST /_sim/differences`),
-        otherwise `usual`.
+        """Returns the value of `fact`, a name in `DOUBTFUL`. It is the value that a test has set with
+        `POST /_sim/differences`, or else `usual`.
         """
         assert fact in DOUBTFUL
         return self.differences.get(fact, usual)

@@ -79,8 +79,8 @@ def methods_of(description: dict[str, Any]) -> list[Method]:
 
 
 def is_left_out(operation: dict[str, Any]) -> bool:
-    """Whether the client has no generated method for the operation, because it is a page for browsers, is called by a
-    platform, or transfers a file.
+    """Whether the operation gets no generated method in the client: its answer is not JSON (pages for browsers,
+    callbacks of platforms), or its body is a file.
     """
     return _answer(operation) is None or "multipart/form-data" in _contents(operation)
 

@@ -47,7 +47,9 @@ def operations_module(tag: str, methods: Iterable[Method]) -> str:
 
 
 def package_module(tags: Iterable[str]) -> str:
-    """Returns the text of posthaste/operations/__init__.py, which joins the classes of all tags."""
+    """Returns the text of posthaste/operations/__init__.py. Its classes Operations and AsyncOperations inherit from the
+    classes of all tags.
+    """
     own = list(tags)
     imports = "".join(
         f"from posthaste.operations.{module_name(tag)} import {class_name(tag)}, Async{class_name(tag)}\n"
@@ -82,7 +84,7 @@ def _method(method: Method, *, is_async: bool) -> str:
 
 
 def _iterator(method: Method, *, is_async: bool) -> str:
-    """Returns the text of the method that yields the entries of all pages of a list."""
+    """Returns the text of an `iterate_…` method. It follows the cursor of a list and yields every entry."""
     kind = "AsyncIterator" if is_async else "Iterator"
     name = "iterate_" + method.name.removeprefix("list_")
     about = (

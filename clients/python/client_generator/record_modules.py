@@ -55,7 +55,7 @@ def codes_module(categories: Mapping[str, str]) -> str:
 
 
 def docstring(text: str) -> str:
-    """Returns an indented docstring; empty for an empty text."""
+    """Returns the source text of an indented docstring that contains `text`. An empty `text` gives an empty string."""
     lines = _lines(text.replace("\\", "\\\\").replace('"""', "'''"))
     if not lines:
         return ""

@@ -40,8 +40,8 @@ def inputs_module(names: Iterable[str], components: dict[str, Schema]) -> str:
 def events_module(events: Mapping[str, str], answers: Collection[str], components: dict[str, Schema]) -> str:
     """Returns src/events.ts: the types of the events that webhooks deliver.
 
-    `events`: name of an event → name of the component that describes its body. `answers`: names of the components that
-    records.ts has.
+    `events` maps the name of each event to the component that describes its body. `answers` names the components that
+    src/records.ts contains: they are imported, all other components are defined here.
     """
     bodies = list(dict.fromkeys(events.values()))
     own = [name for name in closure([components[name] for name in bodies], components) if name not in answers]
@@ -60,7 +60,7 @@ def events_module(events: Mapping[str, str], answers: Collection[str], component
 
 
 def codes_module(categories: Mapping[str, str]) -> str:
-    """Returns src/error-codes.ts."""
+    """Returns src/error-codes.ts: the table of the error codes. `categories` maps each code to its category."""
     rows = "".join(f"  {code}: {_literal(category)},\n" for code, category in sorted(categories.items()))
     return _module(
         "The category of each error code, as GET /errors tells.",
@@ -142,7 +142,9 @@ def _header(name: str, parameters: list[str], result: str) -> str:
 
 
 def _parameters(method: Method, without: str | None = None) -> list[str]:
-    """Returns the parameters of a method: ids of the path, then the query or the body, then the options of the call."""
+    """Returns the parameters of a method: ids of the path, then the query or the body, then the options of the call.
+    The query parameter `without` is left out.
+    """
     found = [f"{_name(name)}: string" for name in method.path_names]
     query = [one for one in method.query if one.json_name != without]
     if method.body is not None:

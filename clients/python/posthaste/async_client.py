@@ -23,7 +23,9 @@ T = TypeVar("T")
 
 
 class AsyncPosthaste(AsyncOperations):
-    """A client with a token, for one event loop. Use it in an `async with` statement, or close it."""
+    """A client of the Posthaste API for asyncio, with one token, for one event loop. Use it in an `async with`
+    statement, or close it.
+    """
 
     def __init__(
         self,
@@ -35,7 +37,9 @@ class AsyncPosthaste(AsyncOperations):
         http: httpx2.AsyncClient | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Takes the arguments of `Posthaste`. Raises PosthasteError if there is no base_url."""
+        """Takes the arguments of `Posthaste`. Raises PosthasteError if `base_url` is missing or is not an http(s)
+        address.
+        """
         self._settings = settings_of(token, base_url, timeout_seconds, retries)
         self._owns_http = http is None
         self._http = http or httpx2.AsyncClient(follow_redirects=False)

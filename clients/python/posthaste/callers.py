@@ -11,22 +11,22 @@ T = TypeVar("T")
 
 
 class Caller:
-    """Sends calls and waits for their answers."""
+    """The base class of the synchronous client, which implements both methods. The generated operations call them."""
 
     def _call(self, call: Call[T]) -> T:
         raise NotImplementedError
 
     def _iterate(self, call: Call[Any], field: str) -> Iterator[Any]:
-        """Yields the entries in `field` of each page. Fetches the next page when it is needed."""
+        """Yields the entries of a list: those in `field` of each answer. Sends a request only when it is needed."""
         raise NotImplementedError
 
 
 class AsyncCaller:
-    """Sends calls and awaits their answers."""
+    """The base class of the asynchronous client, which implements both methods. The generated operations call them."""
 
     async def _call(self, call: Call[T]) -> T:
         raise NotImplementedError
 
     def _iterate(self, call: Call[Any], field: str) -> AsyncIterator[Any]:
-        """Yields the entries in `field` of each page, as `Caller` does."""
+        """Yields the entries of a list, as `Caller._iterate` does."""
         raise NotImplementedError

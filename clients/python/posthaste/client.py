@@ -23,10 +23,10 @@ T = TypeVar("T")
 
 
 class Posthaste(Operations):
-    """A client with a token. Threads may share it. Use it in a `with` statement, or close it.
+    """A client of the Posthaste API, with one token. Threads may share it. Use it in a `with` statement, or close it.
 
-    with Posthaste("svc_live_…", base_url="https://posthaste.example.com") as client:
-        client.publish_post(page_id="pag_…", message="Hello")
+        with Posthaste("svc_live_…", base_url="https://posthaste.example.com") as client:
+            client.publish_post(page_id="pag_…", message="Hello")
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Posthaste(Operations):
         POSTHASTE_URL. `timeout_seconds` limits each try.
 
         `http`: a client of your own, for example with a proxy; `close` does not close it. Raises PosthasteError if
-        there is no base_url.
+        `base_url` is missing or is not an http(s) address.
         """
         self._settings = settings_of(token, base_url, timeout_seconds, retries)
         self._owns_http = http is None

@@ -142,8 +142,8 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 def api_error(
     status: int, body: dict[str, Any], *, retry_after_seconds: float | None, idempotency_key: str | None
 ) -> ApiError:
-    """Returns the exception for the body of an error. The code decides its class or, if this version does not know the
-    code, the HTTP status.
+    """Returns the exception for an error of the API. Its class depends on the error's code. If this version of the
+    library does not know the code, the class depends on the HTTP status.
     """
     code = body.get("code")
     if code == "PLATFORM_OUTCOME_UNKNOWN":

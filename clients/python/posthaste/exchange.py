@@ -1,4 +1,4 @@
-"""The code that the sync and the async client share. Without I/O: generators that yield each request and each pause.
+"""The code that the sync and the async client share. It does no I/O: its generators yield each request and each pause.
 
 The client runs a generator: it sends each yielded `Send` and passes back an `Answer` or a `Failure`; for a `Wait` it
 sleeps. The generator returns the result of the call.

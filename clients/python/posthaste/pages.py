@@ -1,4 +1,4 @@
-"""Lists that continue with a cursor. Pure."""
+"""Finds the next page of a list that the API returns in pages. Pure."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from posthaste.errors import UnexpectedAnswer
 
 
 def next_page(query: dict[str, Any], page: Any) -> dict[str, Any] | None:
-    """Returns the query for the page of a list after `page`; None after the last page. Raises UnexpectedAnswer if the
-    cursor leads to the same page again.
+    """Returns the query that asks for the rest of a list after the answer `page`. Returns None if the list ends there.
+    Raises UnexpectedAnswer if the answer's cursor is the one that the query had already.
     """
     cursor = page.next_cursor
     if not cursor:

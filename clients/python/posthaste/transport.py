@@ -35,7 +35,7 @@ def failure_of(error: Exception, seconds: float) -> Failure:
 
 
 def headers_of(request: Send) -> dict[str, str]:
-    """Returns the headers of a request, with those of a body that is streamed."""
+    """Returns the headers of a request. Adds Content-Length and Content-Type if its body is streamed."""
     content = request.content
     if content is None or isinstance(content, bytes):
         return request.headers

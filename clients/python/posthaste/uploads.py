@@ -1,7 +1,7 @@
-"""Uploads of files, without I/O of the network: in one request, or in parts straight into the storage.
+"""Uploads files, either in one request, or in parts straight into the storage. Does no network I/O itself.
 
-In parts an upload takes effect once, whatever answers are lost. One request is not repeated when its answer is lost,
-because the API takes no idempotency key for it.
+When an answer is lost, the calls of an upload in parts are repeated, and the upload takes effect once. An upload in one
+request is not repeated then, because the API takes no idempotency key for it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ _BLOCK_BYTES = 64 * 1024
 
 
 class UploadFailed(PosthasteError):
-    """Raised when the storage refuses a part of a file. Start the upload again."""
+    """Raised when the storage refuses a part of a file, or when the file becomes shorter during the upload. Start the
+    upload again.
+    """
 
 
 @dataclass
@@ -72,7 +74,9 @@ def _stream(file: File) -> Iterator[BinaryIO]:
 def upload(
     source: Source, settings: Settings, *, in_parts: bool | None, on_progress: Progress | None
 ) -> Flow[records.UploadedMedia]:
-    """Uploads a file. Raises the errors of `exchange`, and UploadFailed if the storage refuses a part."""
+    """Uploads a file. Raises the errors of `exchange`, and UploadFailed if the storage refuses a part or the file
+    becomes shorter meanwhile.
+    """
     tell = on_progress or (lambda sent, size: None)
     if in_parts if in_parts is not None else source.size_bytes > PARTS_FROM_BYTES:
         return (yield from _in_parts(source, settings, tell))
@@ -106,8 +110,8 @@ def _in_parts(source: Source, settings: Settings, tell: Progress) -> Flow[record
 
 @dataclass
 class _Part:
-    """A section of a file. The storage gets only its bytes, because the storage's addresses are signed without a
-    content type.
+    """A section of a file, as the body of a request. It has no content type, because the storage's URLs are signed
+    without one.
     """
 
     source: Source

@@ -2,9 +2,9 @@
 
     event = webhooks.read_delivery(request.get_data(), request.headers, secret)
 
-A delivery carries two kinds of signatures. `read_delivery` and `verify_delivery` take the headers of Standard Webhooks,
-whose signed timestamp keeps a recorded delivery from being sent again. `read_event` and `verify` take X-Svc-Signature,
-which has no timestamp.
+A delivery carries two kinds of signatures. `read_delivery` and `verify_delivery` check the headers of Standard
+Webhooks. These headers sign a timestamp, so a recorded delivery that somebody sends again later is refused.
+`read_event` and `verify` check X-Svc-Signature, which has no timestamp.
 
 A forged or damaged request raises `WebhookError`: answer 400. A mistake in your own code (text instead of bytes, an
 empty secret) raises TypeError or ValueError.
@@ -75,7 +75,7 @@ class TimestampOutOfTolerance(WebhookError):
 
 
 class MalformedEvent(WebhookError):
-    """The signature is right, but the body is not an event: it was not made by Posthaste's delivery."""
+    """The signature is right, but the body is not an event of Posthaste. Something else signed it with the secret."""
 
     reason = "malformed_event"
 
@@ -130,11 +130,11 @@ def verify_delivery(
     tolerance_seconds: float = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> None:
-    """Verifies a delivery by the headers of Standard Webhooks. Returns if one signature in webhook-signature is that of
-    id, timestamp and body, and the timestamp is at most `tolerance_seconds` from now.
+    """Verifies a delivery by the headers of Standard Webhooks. Returns if webhook-signature contains the right
+    signature of id, timestamp and body, and if the timestamp is at most `tolerance_seconds` from now.
 
-    `body` is the request's body as it arrived, before any parsing; `headers` are the request's, in any case of
-    letters; `now` is the receiver's clock in Unix seconds, by default the machine's. Raises MissingSignature,
+    `body` is the request's body as it arrived, before any parsing. `headers` are all headers of the request, in upper
+    or lower case. `now` is the receiver's time in Unix seconds, by default this machine's. Raises MissingSignature,
     MalformedSignature, SignatureMismatch or TimestampOutOfTolerance for a request that may be forged, and TypeError or
     ValueError for a mistake of the calling code.
     """
@@ -235,7 +235,9 @@ def _standard_headers(headers: Headers) -> tuple[str, str, str]:
 
 
 def _standard_key(secret: object) -> bytes:
-    """Decodes a secret: base64, with or without the prefix `whsec_` and the padding."""
+    """Returns the HMAC key that a secret contains in base64. The prefix `whsec_` and the padding may be missing. Raises
+    ValueError if the secret is not such a text.
+    """
     text = _key(secret).decode().removeprefix(_KEY_PREFIX).rstrip("=")
     try:
         key = b64decode(text + "=" * (-len(text) % 4), validate=True)

@@ -44,9 +44,11 @@ class Asked:
     config: dict[str, Any]
 
     def size(self) -> tuple[int, int]:
-        """Returns the width and height of the requested picture in pixels. If the request names no ratio, the ratio is
-        the one nearest to the first picture in the request, or a square if there is none. Raises GeminiError for a size
-        that Gemini does not have.
+        """Returns the width and height of the requested picture in pixels. Raises GeminiError for a size that Gemini
+        does not have.
+
+        If the request names no aspect ratio, takes the ratio nearest to that of the request's first picture. Without a
+        picture takes a square.
         """
         wanted = only_known(self.config.get("imageConfig", {}), _IMAGE, "generation_config.image_config")
         ratio, scale = wanted.get("aspectRatio"), _SCALES.get(wanted.get("imageSize", "1K"))
@@ -103,7 +105,7 @@ def _parts(content: Any) -> tuple[list[str], list[bytes]]:
 
 
 def blocked(asked: Asked) -> dict[str, Any] | None:
-    """Returns the response to a prompt that Gemini blocks, which has no candidate; None for any other prompt."""
+    """Returns Gemini's response if it blocks the prompt: a response without candidates. Returns None if it does not."""
     if UNSAFE_PROMPT not in asked.prompt:
         return None
     return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, **_usage(asked, 0)}

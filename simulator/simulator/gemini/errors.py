@@ -76,8 +76,10 @@ def unknown_model(model: str, method: str) -> GeminiError:
 
 
 def refusal(mode: str) -> GeminiError:
-    """Returns Gemini's error for a planned fault of this mode (one of `faults.REFUSALS`). Not for a `reject` of a
-    picture or of a poll for a film: Gemini then answers with a result without content.
+    """Returns Gemini's error for a planned fault of this mode (one of `faults.REFUSALS`).
+
+    Two calls do not use it for the mode `reject`: making a picture and polling a film. Gemini answers them with a
+    result that has no content.
     """
     if mode == "expired":
         return wrong_key("API key expired. Please renew the API key.")

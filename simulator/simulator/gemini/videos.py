@@ -79,9 +79,7 @@ class Operations:
         return self._by_name[name]
 
     def file(self, file_id: str) -> bytes:
-        """Returns the bytes of a film, and waits until ffmpeg has made it. Raises GeminiError 403 if there is no such
-        file.
-        """
+        """Waits until ffmpeg has made a film, and returns its bytes. Raises GeminiError 403 for an unknown file."""
         operation = self._by_file.get(file_id)
         if operation is None:
             message = f"You do not have permission to access the File {file_id} or it may not exist."

@@ -20,7 +20,7 @@ def add(linkedin: Blueprint, assets: Assets, gate: Gate) -> None:
 
 
 def uploads(sim: Simulation, assets: Assets, gate: Gate) -> Blueprint:
-    """Returns the routes of the upload URLs."""
+    """Returns the routes of the URLs to which files are uploaded."""
     files = Blueprint("linkedin-uploads", __name__)
 
     @files.put("/dms-uploads/<urn>/<int:number>")

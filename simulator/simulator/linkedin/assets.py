@@ -178,8 +178,8 @@ class Assets:
 
 
 def _failure_of(kind: str, data: Any) -> str:
-    """Returns why LinkedIn refuses the file, or an empty text if it accepts the file. Raises NotMedia if the file is
-    not an image or a video, as `kind` says.
+    """Returns why LinkedIn refuses the file, or an empty text if it accepts the file. `kind` is image or video. Raises
+    NotMedia if the file is of another kind.
     """
     if kind == "video":
         seconds = inspection.video(data).seconds

@@ -53,9 +53,11 @@ class Gate:
         member: str | None = None,
         page: str | None = None,
     ) -> Response:
-        """Runs `act` if the checks permit the call, and returns its result as JSON. `member` is the scope that a
-        person's token needs, `page` that of a company page. For a `reject` fault runs `on_reject` instead, if given.
-        Raises LinkedInError if a check fails or a fault refuses the call.
+        """Runs `act` if the checks permit the call, and returns its result as JSON with HTTP `status`. Raises
+        LinkedInError if a check fails or a planned fault of `operation` refuses the call.
+
+        `member` is the scope that a person's token needs, `page` the scope that a company page's token needs. For a
+        fault of the mode `reject`, `on_reject` runs in place of `act`, if it is given.
         """
         self._check_headers()
         account = self.caller()
@@ -106,8 +108,10 @@ class Gate:
             raise errors.denied(f"{request.endpoint} without {scope}")
 
     def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
-        """Returns the account for which a member makes the call: the company page that the call names, or that owns a
-        post or file in the call; otherwise the member.
+        """Returns the account for which a member makes the call: the member, or one of the member's company pages.
+
+        It is the page that the call names, or the page that owns a post or file in the call. It is the member if there
+        is no such page, or if the call names the member. `organizations`: URN, name and user name of each page.
         """
         asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
         if member.account_id in asked or request.path.startswith("/v2/"):

@@ -66,7 +66,7 @@ class Social:
     _posted: Counter[tuple[str, date]] = field(default_factory=Counter)
 
     def clear(self) -> None:
-        """Forgets the recent posts and the number of posts of each day."""
+        """Forgets which posts are recent (repeating one is refused) and how many posts each day had."""
         self._said.clear()
         self._posted.clear()
 
@@ -108,8 +108,8 @@ class Social:
             return post
 
     def find(self, urn: str) -> tuple[Post, Comment | None]:
-        """Returns the post with this share or activity URN, and None; or the post and the comment with this comment
-        URN. Raises LinkedInError 404 if there is none.
+        """Finds a post or a comment by its URN. For the URN of a share or an activity, returns the post and None. For
+        the URN of a comment, returns its post and the comment. Raises LinkedInError 404 if there is none.
         """
         if urn.startswith(f"{_COMMENT}(") and urn.endswith(")"):
             # The key in a comment's URN: the URN of the post or comment, and the comment's number.
@@ -166,8 +166,8 @@ class Social:
         comment.text = text
 
     def unsay(self, account: Account, urn: str, actor: str) -> None:
-        """Deletes a comment that the account wrote, or a comment on its post. Raises LinkedInError if there is none,
-        or if `actor` is given and is not the account.
+        """Deletes a comment. Raises LinkedInError if there is none, if neither the comment nor its post is the
+        account's, or if `actor` is given and is not the account.
         """
         comment = self._own_comment(account, urn, "socialActions.comments.DELETE")
         if actor and actor != account.account_id:

@@ -79,7 +79,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An object of the Graph API, which the caller may see."""
+    """An object of the Graph API. The account that makes the call may see it."""
 
     #: Page, Post, Photo, Video, Comment; IGUser, IGMedia, IGComment, Container; User.
     kind: str

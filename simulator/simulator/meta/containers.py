@@ -103,8 +103,8 @@ def photo_of(call: Call) -> list[Medium]:
 
 
 def video_of(call: Call) -> "Future[list[Medium]]":
-    """Starts to fetch the video of a new container in the background. The status of the container reports its errors.
-    Raises GraphError 100 if the call has no `video_url`.
+    """Starts to fetch the video of a new container in the background. If that fails, the status of the container says
+    so. Raises GraphError 100 if the call has no `video_url`.
     """
     url, sim = call.text("video_url"), call.sim
     if not url:

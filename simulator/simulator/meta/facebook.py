@@ -1,4 +1,4 @@
-"""Handlers of writes to Facebook Pages (docs/platforms.md, section 2). Those of reads are in facebook_views.py."""
+"""Handlers of writes to Facebook Pages (docs/platforms.md, section 2). Handlers of reads are in facebook_views.py."""
 
 import json
 from dataclasses import dataclass, replace
@@ -66,7 +66,9 @@ def publish_feed(call: Call, page: Node) -> dict[str, Any]:
 
 
 def publish_waiting(call: Call, node: Node) -> dict[str, Any]:
-    """Answers POST /{post}: with `is_published=true`, publishes a post that was created as unpublished."""
+    """Answers POST /{post}. With `is_published=true` publishes a post that was created as unpublished; otherwise
+    changes nothing.
+    """
     world = call.sim.world
     with world.lock:
         if call.flag("is_published", False) and world.staged.pop(node.node_id, None):
@@ -138,7 +140,9 @@ _PHASES: dict[str, Handler] = {
 
 
 def fail_video(call: Call, node: Node) -> dict[str, Any]:
-    """Marks a video as failed, removes its post, and returns the requested fields of the video."""
+    """Answers GET /{video} if a `reject` fault is planned for the call: marks the video as failed, removes its post,
+    and returns the video's requested fields.
+    """
     node.thing.failed = True
     call.sim.world.remove_post(node.thing.post.post_id)
     return facebook_views.show_video(call, node)

@@ -85,7 +85,9 @@ def publish(call: Call, user: Node) -> dict[str, Any]:
 
 
 def fail_container(call: Call, node: Node) -> dict[str, Any]:
-    """Marks a container as failed (status ERROR) and returns its requested fields."""
+    """Answers GET /{container} if a `reject` fault is planned for the call: sets the container's status to ERROR and
+    returns its requested fields.
+    """
     node.thing.error = GraphError(-1, "Media upload has failed", 2207085)
     return instagram_views.container(call, node)
 
@@ -120,7 +122,7 @@ def _fill_carousel(call: Call, user: Node, carousel: Container) -> None:
 
 
 def _settled(container: Container) -> list[Medium]:
-    """Returns the media of a FINISHED container. In another state a video may not be fetched yet."""
+    """Returns the media of a container. Its status must be FINISHED: before that, the video may not be fetched yet."""
     return container.media if isinstance(container.media, list) else container.media.result()
 
 

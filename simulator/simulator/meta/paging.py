@@ -47,7 +47,7 @@ def page(
 ) -> dict[str, Any]:
     """Returns the page of `items` that the call's `limit` and `after` ask for. `show` returns an item's fields.
 
-    A page has at most 100 items. Our choice: so tests have to follow the pages.
+    A page has at most 100 items, so that tests have to follow the links to the next page.
     """
     limit = call.whole("limit", default)
     after = call.text("after")

@@ -159,8 +159,8 @@ def _faulted(
 
 
 def _parameters() -> dict[str, Any]:
-    """Returns the parameters of query, form and JSON body together. For an upload, whose body is a file, only the
-    query's.
+    """Returns all parameters of a call: those of the query, the form and the JSON body together. If the body is a file,
+    returns only those of the query.
     """
     params: dict[str, Any] = request.args.to_dict()
     if _is_file():

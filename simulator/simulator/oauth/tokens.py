@@ -46,7 +46,7 @@ def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str
     """Answers a code exchange or a refresh with tokens. The caller must have checked the app's id and secret. Raises
     OAuthError if the code or refresh token is not valid.
 
-    `form` holds the fields of a request that may also be JSON. Without it they are read from the request's form data.
+    `form`: the fields of the request, by default those of its form data. Needed at a platform that also accepts JSON.
     """
     form = request.form if form is None else form
     try:

@@ -50,7 +50,9 @@ class Asked:
 
     @property
     def operation(self) -> str:
-        """`edit` for a request with pictures, otherwise `image`. Tests plan faults and count works under this name."""
+        """The operation of this request: `edit` if it contains pictures, otherwise `image`. Planned faults and the
+        records of what was made (`Works`) use this name.
+        """
         return "edit" if self.pictures else "image"
 
 

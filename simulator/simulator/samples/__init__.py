@@ -1,1 +1,1 @@
-"""Sample photos and films, made when they are requested, and a few broken files. None is a file in the repository."""
+"""Makes sample photos, sample films and a few broken files on request. The repository contains none of them."""

@@ -20,8 +20,8 @@ def add_control(stripe: Blueprint, sim: Simulation, ledger: Ledger, webhooks: We
 
     @stripe.get("/_sim/payments")
     def show_payments() -> Response:
-        """Lists payments with their idempotency keys, the count and the sum of the successful ones, and all webhook
-        deliveries.
+        """Lists all payments with their idempotency keys, the number and the sum of the successful payments, and all
+        webhook deliveries.
         """
         rows = ledger.rows()
         charged = [row["amount"] for row in rows if row["status"] == "succeeded"]

@@ -72,7 +72,7 @@ class Ledger:
         return kept.answer
 
     def settle(self, key: str, answer: tuple[int, dict[str, Any]] | None) -> None:
-        """Stores the response under a reserved key. With None, because the request had no effect, frees the key."""
+        """Stores the response under a reserved key. If `answer` is None (the request had no effect), frees the key."""
         with self._lock:
             if answer is None:
                 self.keys.pop(key, None)

@@ -1,7 +1,8 @@
-"""Writes captions: words of the request between stock sentences, in the requested number of words.
+"""Writes captions that have the requested number of words: some words of the request, then stock sentences.
 
-The number is the last one before "words" in the instructions (the system prompt), such as "about 60 words"; if they
-have none, the last one in the request; otherwise 60.
+The requested number is the one before "words" in the instructions (the system prompt), such as "about 60 words". If the
+instructions name none, the request's text is searched in the same way. If several are named, the last one counts.
+Without any, a caption has 60 words.
 """
 
 import hashlib
@@ -67,7 +68,9 @@ def words_asked(instructions: str, request: str) -> int:
 
 
 def write(instructions: str, request: str, limit_tokens: int | None = None) -> Caption:
-    """Returns a caption; the same request always gets the same one. A caption over `limit_tokens` is cut short."""
+    """Returns a caption of the requested length; equal arguments give equal captions. A caption over `limit_tokens` is
+    cut short.
+    """
     text = _text(request, words_asked(instructions, request))
     words = text.split()
     room = len(words) if limit_tokens is None else int(limit_tokens / _TOKENS_PER_WORD)

@@ -60,7 +60,7 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _refused(problem: OAuthError) -> Response:
-    """Returns the response for an error. Token endpoints answer HTTP 200 where the error's status is 400 or 401."""
+    """Returns the response for an error. TikTok's token endpoints send errors of status 400 or 401 as HTTP 200."""
     if request.path.startswith("/v2/oauth/") and problem.status in (400, 401):
         return jsonify(problem.body | {"log_id": "2026112000"})
     return routes.answer(problem)

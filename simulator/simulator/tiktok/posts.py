@@ -1,9 +1,8 @@
-"""Posts that TikTok is still processing: their init call, the chunks of a video, photos that are being fetched, their
-state.
+"""Posts that TikTok is still processing. Handles the init call, the chunks of a video, the fetching of photos, and the
+state of a post.
 
 Limits of developers.tiktok.com/doc, pages as fetched on 11 September 2026: chunks, sizes, formats and lengths in
-content-posting-api-media-transfer-guide; texts and enums in content-posting-api-reference-direct-post and
-…-photo-post.
+content-posting-api-media-transfer-guide; texts and enums in content-posting-api-reference-direct-post and …-photo-post.
 """
 
 import mmap
@@ -49,7 +48,9 @@ class PictureTooLarge(Exception):
 
 @dataclass(slots=True)
 class Publication:
-    """A post from its init call on, with its publish id. Times are those of `Clock.ticks`."""
+    """A post that an init call has begun, with its publish id, its upload and its state. Times are those of
+    `Clock.ticks`.
+    """
 
     publish_id: str
     post: Post

@@ -83,13 +83,18 @@ def are_new() -> bool:
 
 
 def takes_both() -> bool:
-    """Whether the answer to this call needs both names of a field: X accepts OLD and NEW, and this call has neither."""
+    """Whether the answer to this call needs both the older and the newer name of a field (`tweet_count`, `post_count`).
+
+    It does if X accepts both parameters, `tweet.fields` and `post.fields`, and the call has neither.
+    """
     return bool(g.get("takes_both"))
 
 
 def check(served: str | None) -> None:
-    """Checks the query parameters of this call. `served` is the only one of OLD and NEW that X accepts; None: both.
-    Raises XError for an unknown parameter or value.
+    """Checks the query parameters of this call. Raises XError for an unknown parameter or value.
+
+    A call names the fields of a post that it wants in `tweet.fields` (`OLD`) or in `post.fields` (`NEW`). `served` is
+    the only one of these two that X accepts; None: it accepts both.
     """
     names = [served] if served else [OLD, NEW]
     g.new_names = served == NEW or NEW in request.args

@@ -34,7 +34,7 @@ _XN = re.compile(r"(?i:xn--)[-0-9A-Za-z]+")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link in a text: its first character and its number of characters."""
+    """A link in a text: the index of its first character, and its length in characters."""
 
     start: int
     length: int

@@ -60,6 +60,6 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
 
 
 def _fields() -> Mapping[str, str]:
-    """Returns the fields of a form, or of a JSON body, which twitter-api-v2 sends."""
+    """Returns the fields of the request's form or JSON body. The npm package twitter-api-v2 sends JSON."""
     body = request.get_json(silent=True)
     return body if isinstance(body, dict) else request.form

@@ -126,8 +126,9 @@ def _fields(*known: str) -> dict[str, Any]:
 
 
 def _parts() -> dict[str, Any]:
-    """Returns the parts of a form as bytes. twitter-api-v2 sends the file without a file name, and Flask would decode
-    it as text. Raises XError if the body is not a valid form.
+    """Returns the parts of a form as bytes. Raises XError if the body is not a valid form.
+
+    Flask would decode a file as text if it has no file name. The npm package twitter-api-v2 sends such files.
     """
     decoder = MultipartDecoder(request.mimetype_params.get("boundary", "").encode())
     found: dict[str, Any] = {}

@@ -104,7 +104,7 @@ class Posts:
         return thing if root is not None and root.platform == "TW" else None
 
     def root(self, thing: Thing) -> Post | None:
-        """Returns the post that began the conversation of a post or reply."""
+        """Returns the post that began the conversation of a post or reply; None if that post was deleted."""
         return self.sim.world.posts.get(thing.post_id)
 
     def create(self, account: Account, body: dict[str, Any]) -> Thing:

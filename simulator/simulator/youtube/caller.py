@@ -14,8 +14,8 @@ Answer = dict[str, Any]
 
 
 def let_in(sim: Simulation, method: str) -> None:
-    """Sets `g.channel` to the channel of the token. Raises YouTubeError if the token is invalid, or if its scopes or
-    the call's parameters are not allowed for this method of the API.
+    """Sets `g.channel` to the channel of the token. Raises YouTubeError if the token is invalid, or if this method of
+    the API does not allow its scopes or the call's parameters.
     """
     token = request.headers.get("Authorization", "").partition(" ")[2]
     account = sim.accounts.holder(token)

@@ -82,7 +82,9 @@ class Sessions:
     def begin(
         self, channel_id: str, video: dict[str, Any], size_bytes: int | None, *, notifies: bool = True
     ) -> str:
-        """Begins a session for a video with this checked metadata, and returns the session's id."""
+        """Begins a session for a video with this checked metadata, and returns the session's id. `notifies`: whether
+        YouTube should notify the channel's subscribers of the video.
+        """
         upload_id = secrets.token_urlsafe(24)
         file = tempfile.TemporaryFile()  # noqa: SIM115
         self._open[upload_id] = Session(channel_id, video, size_bytes, file, notifies)

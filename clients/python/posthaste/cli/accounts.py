@@ -32,7 +32,7 @@ def login(session: Session, email: str | None) -> None:
 
 
 def _session_token(client: Posthaste, email: str, password: str) -> str:
-    """Signs in and returns the session's token. Asks for a code only if the account needs one."""
+    """Signs in and returns the session's token. Asks for an authenticator code only if the account needs one."""
     try:
         return client.log_in(email=email, password=password).session_token
     except AuthenticationError as error:
@@ -45,9 +45,9 @@ def _session_token(client: Posthaste, email: str, password: str) -> str:
 @click.command()
 @pass_session
 def logout(session: Session) -> None:
-    """Forget the stored token, and end its session.
+    """Forget the stored token.
 
-    An API token stays valid.
+    If it is the token of a session, the session ends. An API token stays valid.
     """
     stored = credentials.load()
     ended = False

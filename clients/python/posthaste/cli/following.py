@@ -1,4 +1,4 @@
-"""Repeats a call of the API again and again, also over outages of the server."""
+"""Calls a function again and again until it returns True, also after outages of the server."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _RECEIVER_SECONDS = 30.0
 
 
 class LogFollower:
-    """Finds each delivery of a subscription once, in the delivery log."""
+    """Reads the delivery log of a subscription, and returns each delivery only once."""
 
     def __init__(self, client: Posthaste, webhook_id: str) -> None:
         self._client, self._webhook_id = client, webhook_id
@@ -39,8 +39,8 @@ class LogFollower:
         self.new()
 
     def new(self) -> list[records.Delivery]:
-        """Returns the deliveries since the last call, oldest first. If a call raises an exception, the next call
-        returns its deliveries.
+        """Returns the deliveries that no earlier call has returned, oldest first. If a call raises an exception, the
+        next call returns the deliveries that it missed.
         """
         horizon = self._newest_at - _LATENESS if self._newest_at else None
         found = []
@@ -56,8 +56,10 @@ class LogFollower:
 
 
 class Forwarder:
-    """Hands deliveries to the program in their order. Repeats each until the program acknowledges it, up to a limit of
-    tries.
+    """Sends webhook deliveries to the program at `url`, in their order.
+
+    A delivery is done when the program answers 2xx, or after the last permitted try. Until then it waits for the next
+    call of `forward`.
     """
 
     def __init__(self, session: Session, webhook_id: str, url: str, http: httpx2.Client) -> None:
@@ -70,7 +72,11 @@ class Forwarder:
         self._waiting += [(one, 0) for one in deliveries]
 
     def forward(self) -> None:
-        """Tries each waiting delivery. Raises the errors of the client, and keeps the deliveries that still wait."""
+        """Sends each waiting delivery once. Those that the program does not acknowledge wait for the next call, until
+        their tries are used up.
+
+        Raises the exceptions of the API client. The deliveries that were not sent then keep waiting too.
+        """
         waiting, left = self._waiting, []
         try:
             while waiting:
@@ -101,7 +107,7 @@ class Forwarder:
         )
 
     def _post(self, content: records.DeliveryContent) -> str:
-        """Returns the status of the program's answer, or why there is none."""
+        """Sends a delivery to the program. Returns the HTTP status of the answer, or why there was no answer."""
         try:
             answer = self._http.post(self._url, content=content.body.encode(), headers=content.headers)
         except httpx2.TransportError as error:

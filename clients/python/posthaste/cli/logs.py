@@ -23,7 +23,7 @@ _PAGE = 100
 
 
 class RequestFollower:
-    """Finds each request that fits the filters once."""
+    """Reads the account's log of requests, and returns each request that fits the filters only once."""
 
     def __init__(self, client: Posthaste, filters: dict[str, Any], first: int) -> None:
         """`first`: how many earlier requests the first call of `new` returns."""
@@ -35,8 +35,8 @@ class RequestFollower:
         self._has_looked = False
 
     def new(self) -> list[records.LogEntry]:
-        """Returns the requests since the last call, oldest first. If a call raises an exception, the next call returns
-        its requests.
+        """Returns the requests that no earlier call has returned, oldest first. If a call raises an exception, the next
+        call returns the requests that it missed.
         """
         listed = self._client.iterate_logs(limit=_PAGE, **{**self._filters, "since": self._since()})
         most = None if self._has_looked else max(self._first, _PAGE)
@@ -126,17 +126,17 @@ def logs(
 ) -> None:
     """Show the account's requests to the API, oldest first.
 
-    Each with its time, status, operation, duration, error and request id. With --follow new requests are shown as
-    they come, also after the server was away; each look counts as a read. With --json a list, and with --follow one
-    object a line. With a REQUEST_ID: what this request led to, its posts with their attempts, and the webhook
-    deliveries.
+    Shows time, status, operation, duration, error and request id of each. With --follow, new requests are shown as
+    they come, also after the server was away; each look counts as a read. With --json the output is a list; with
+    --follow too, it is one object a line. With a REQUEST_ID, shows what this request led to: its posts with their
+    attempts, and the webhook deliveries.
 
     \b
     posthaste logs --errors --since 2h
     posthaste logs req_01m7wd3a6vk238gf482f6cma1w
     posthaste logs --follow --operation publishPost
 
-    The server keeps requests for some time (30 days by default), and never what was in them. The token must not be
+    The server keeps requests for some time (30 days by default), but never their contents. The token must not be
     limited to brands.
     """
     if follows and filters["until"] is not None:

@@ -76,7 +76,7 @@ def main(ctx: click.Context, as_json: bool, url: str | None, token: str | None) 
 @main.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion of a shell.
+    """Print the script that completes commands in a shell.
 
     For bash, put this into ~/.bashrc: eval "$(posthaste completion bash)"
     """

@@ -46,14 +46,14 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Any]], nothing: str) ->
 
 
 def facts(rows: Iterable[tuple[str, Any]]) -> str:
-    """Returns one fact a line, without facts that have no value."""
+    """Returns a text with one line for each row: its name and its value. Leaves out rows without a value."""
     told = [(name, _text(value)) for name, value in rows if value not in (None, "", [], ())]
     width = max((len(name) for name, _ in told), default=0)
     return "\n".join(f"{name.ljust(width)}  {text}" for name, text in told)
 
 
 def local(at: datetime | None) -> str:
-    """Returns a time on this machine's clock, with its offset."""
+    """Returns a time as text, in this machine's time zone and with its offset from UTC; empty for None."""
     return at.astimezone().strftime("%a %Y-%m-%d %H:%M %z") if at is not None else ""
 
 

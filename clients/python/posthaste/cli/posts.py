@@ -56,7 +56,9 @@ def _fields(
     first_comment: str | None,
     key: str | None,
 ) -> dict[str, Any]:
-    """Returns the arguments of schedule_post and publish_post. Uploads the files."""
+    """Uploads the files, and returns the keyword arguments that schedule_post and publish_post share. Raises
+    click.UsageError if the post has neither a message nor a file.
+    """
     if not (message or files or media_ids or media_urls):
         raise click.UsageError("Write a message, or name a file.")
     uploaded = [upload_file(session, file).media_id for file in files]

@@ -49,7 +49,7 @@ class Session:
         return client
 
     def show(self, result: Any, text: str) -> None:
-        """Prints a result as JSON, or its text for people."""
+        """Prints `result` as JSON if --json was given, otherwise `text`."""
         if self.as_json:
             output.print_json(result)
         elif text:

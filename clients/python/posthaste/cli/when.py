@@ -39,7 +39,9 @@ def parse(text: str, now: datetime, zone: tzinfo | None) -> datetime:
 
 
 def _relative(words: str, now: datetime) -> datetime:
-    """Reads a day and a clock time, or a clock time alone, which is the next such time."""
+    """Returns the time that a day and a clock time mean, such as "fri 14:30". A clock time alone means the next moment
+    at which a clock shows it.
+    """
     day, _, rest = words.partition(" ")
     rest = rest.removeprefix("at ")
     if day in ("today", "tomorrow"):
