@@ -217,8 +217,8 @@ def _name(name: str) -> str:
 
 
 def _url(app: AppContext, caller: Caller, url: str) -> str:
-    """Returns the URL if it is `log:`, in the public internet, or in a private network that this account may use.
-    Raises VALIDATION_ERROR for any other.
+    """Returns the URL if this account may use it: `log:` (deliveries are only logged), an address in the public
+    internet, or one in a private network that is allowed to the account. Raises VALIDATION_ERROR for any other.
     """
     if url == api.LOG_URL:
         return url
