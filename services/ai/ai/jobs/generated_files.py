@@ -40,7 +40,7 @@ _RETRY_AFTER_SECONDS = 3
 
 
 class CommitOutcomeUnknown(ApiError):
-    """Raised when the media service did not answer a commit, so that it may have kept the file. The job is not refunded
+    """Raised when the media service did not answer a commit: it may have kept the file, or not. The job is not refunded
     until the media service answers.
     """
 
@@ -93,8 +93,8 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
     """Reserves room for a generated file with the media service, and returns where to send the bytes. Repeats the call
     while the media service is down or busy, because the provider's work is already paid for.
 
-    Room that an unanswered call has reserved is freed by the media service. Raises ApiError: the media service's
-    refusal, or SERVICE_UNAVAILABLE if the job's claim ends first.
+    If a call reserves room but its answer is lost, the media service frees this room later. Raises ApiError: the media
+    service's refusal, or SERVICE_UNAVAILABLE if the job's claim ends first.
     """
     while True:
         try:

@@ -57,8 +57,8 @@ class ApiClient:
         deadline: float,
         content_type: str = "application/json",
     ) -> T:
-        """Sends a request to generate something, and returns the answer, decoded as the type `answer`. Sends it again
-        only after 503, or after 429 with a time to wait.
+        """Sends a request to generate something, and returns the answer, decoded as the type `answer`. After 503, or
+        429 with a time to wait, sends it again: at most three times in all, and only before the deadline.
         """
         for tries_left in range(_MAX_TRIES - 1, -1, -1):
             try:
@@ -215,7 +215,7 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Returns the seconds in a Retry-After header; None if there is none or it is not a number. These APIs do not send
-    it as a date.
+    """Returns the seconds in a Retry-After header; None if it is missing or not a whole number. These APIs do not send
+    a date in it.
     """
     return float(value) if value and value.isdecimal() else None
