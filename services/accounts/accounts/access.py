@@ -31,7 +31,9 @@ def check_verified(user: User) -> User:
 
 
 def check_owner(caller: Caller) -> None:
-    """Raises COLLABORATOR_INSUFFICIENT unless the caller is the account's owner: collaborators manage nothing."""
+    """Raises COLLABORATOR_INSUFFICIENT unless the caller is the account's owner. A collaborator may not manage the
+    account.
+    """
     if caller.user_id != caller.account_id:
         raise ApiError(COLLABORATOR_INSUFFICIENT)
 
@@ -72,8 +74,9 @@ def announce_caller_changed(
 
 
 def announce_access_revoked(connection: Connection, account_id: str, revoked: AccessRevoked) -> None:
-    """Announces, with an event, that a person or token has lost access. Then the service `publishing` holds the queued
-    posts made by that person or token, and the service `webhooks` disables the subscriptions."""
+    """Announces, with an event, that a person or token has lost access. The service `publishing` then holds the queued
+    posts that this person or token made, and the service `webhooks` disables the subscriptions that they made.
+    """
     outbox.stage(connection, "access.revoked", revoked, account_id=account_id)
 
 

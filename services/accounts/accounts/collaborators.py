@@ -40,10 +40,10 @@ def list_collaborators(
 def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
     """Changes the role of a collaborator. The operator may also add a collaborator.
 
-    Unless the role is full, requests with the collaborator's tokens are refused with COLLABORATOR_INSUFFICIENT.
-    Repeating the operation changes nothing, even after a later change, so it does not bring a removed person back.
-    Raises NOT_FOUND for an unknown brand or user, VALIDATION_ERROR for an unknown role, and EMAIL_NOT_VERIFIED for an
-    unverified user.
+    If the new role is not full, requests with the collaborator's API tokens are refused with COLLABORATOR_INSUFFICIENT
+    from then on. Repeating the operation changes nothing, even after a later change, so it does not bring a removed
+    person back. Raises NOT_FOUND for an unknown brand or user, VALIDATION_ERROR for an unknown role, and
+    EMAIL_NOT_VERIFIED for an unverified user.
     """
     invitations.check_role(request.role)
     account_id = _owner_of(connection, caller, request.brand_id)

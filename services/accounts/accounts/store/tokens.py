@@ -147,14 +147,17 @@ class TokenStore:
         return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def ids_of_collaborator(self, brand_id: str, user_id: str) -> tuple[str, ...]:
-        """Returns the ids of all tokens that a collaborator issued for a brand, also revoked ones, oldest first."""
+        """Returns the ids of all API tokens and brand sessions of a collaborator on a brand, also of revoked ones,
+        oldest first.
+        """
         statement = select(tokens.c.id).where(
             tokens.c.on_behalf_of_brand_id == brand_id, tokens.c.issued_by_collaborator_id == user_id
         )
         return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def unrevoked_of_collaborator(self, brand_id: str, user_id: str) -> list[OwnedToken]:
-        """Returns the unrevoked tokens that a collaborator issued for a brand, in the order of their ids."""
+        """Returns the unrevoked API tokens and brand sessions of a collaborator on a brand, in the order of their ids.
+        """
         statement = select(*_OWNED).where(
             tokens.c.on_behalf_of_brand_id == brand_id,
             tokens.c.issued_by_collaborator_id == user_id,
@@ -167,7 +170,8 @@ class TokenStore:
         return self._updated(statement)
 
     def record_use(self, uses: Sequence[TokenUse]) -> None:
-        """Adds a batch of counts to the tokens' use; unknown tokens are ignored."""
+        """Adds a batch of counts to the tokens' use, and extends the sessions among them. Unknown tokens are ignored.
+        """
         self.connection.execute(
             _RECORD_USE,
             {

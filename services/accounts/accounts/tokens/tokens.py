@@ -67,8 +67,8 @@ def create(
 ) -> api.CreatedToken:
     """Creates a token for any caller and returns it with its value.
 
-    `check` gets the new token's fields, and raises an error for rights that the caller may not give. Raises the errors
-    of `create_token` as well.
+    `check` gets the new token's fields, and must raise an error if they give rights that the caller may not give.
+    Raises the errors of `create_token` as well.
     """
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
@@ -203,8 +203,8 @@ def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens)
 
 
 def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
-    """Sets the number of requests that a token's data show, once per operation. The counters that limits are checked
-    against are in the quota service.
+    """Sets the number of requests that is shown with a token, once per operation. This changes no limit: limits are
+    checked against other counters, in the quota service.
 
     Raises NOT_FOUND for an unknown token, and VALIDATION_ERROR for a count out of range.
     """
@@ -290,8 +290,8 @@ def _issue(
 
 
 def find(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
-    """Returns a token of the caller's account, or one that the caller issued; any token for the operator. Raises
-    NOT_FOUND for any other.
+    """Returns a token of the caller's account, or a token that the caller issued as a collaborator. The operator gets
+    any token. Raises NOT_FOUND for every other token.
     """
     if not caller.is_operator:
         access.check_owner(caller)
