@@ -1,8 +1,8 @@
 """Invitations to work on a brand. The brand's owner names an address and a role; a link is mailed to the address.
 
-Whoever opens the link can read the mailbox of the address. So an account that is opened with the link is verified at
-once. Only the account with this address gets the role. Nothing that the brand's owner sees depends on whether the
-address has an account.
+Only somebody who reads the mailbox of the address has the link, or somebody who got it from the operator. So an account
+that is opened with the link is verified at once. Only the account with this address gets the role. Nothing that the
+brand's owner sees depends on whether the address has an account.
 """
 
 import msgspec

@@ -105,7 +105,9 @@ class DueDelivery(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """The trace context of the delivery's event, for work that is done for several deliveries at once."""
+        """The trace context of the delivery's event. `tracing.on_behalf` reads it to trace work for several deliveries
+        at once.
+        """
         return self.traceparent or ""
 
 

@@ -112,7 +112,7 @@ class SessionStore:
         ended at least a day ago. Returns None if there is no such row.
 
         Sessions that began before `since` are left alone: after them the person was removed from the brand, and the
-        posts made with their ids are held. A new session with such an id would own these posts.
+        posts made with their ids are held. So no new session may have such an id.
         """
         theirs = (tokens.c.on_behalf_of_brand_id == brand_id) & (
             tokens.c.issued_by_collaborator_id == person_id

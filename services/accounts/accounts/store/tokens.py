@@ -206,8 +206,9 @@ class TokenStore:
 
 
 def _credential_statement() -> Select[Any]:
-    """Builds the statement that selects a token with its user, its account, the collaborator's role, the state of the
-    session it was opened from, and the time."""
+    """Builds the statement that selects a token with its user, its account, the collaborator's role, and the time. For
+    a brand session it also selects whether the session from which it was opened goes on.
+    """
     owner, actor, parent = users.alias("owner"), users.alias("actor"), tokens.alias("parent")
     issued_by = tokens.c.issued_by_collaborator_id
     brand_id = tokens.c.on_behalf_of_brand_id

@@ -14,7 +14,7 @@ from contracts.record import Nothing
 
 
 def authenticate(connection: Connection, request: Authenticate) -> Authenticated:
-    """Returns the token with this hash, its user, and the caller that a request with it has.
+    """Returns the token with this hash, its user, and the caller of requests with it.
 
     Raises INVALID_TOKEN if there is no such token, TOKEN_REVOKED or TOKEN_EXPIRED if it is no longer valid, and
     COLLABORATOR_INSUFFICIENT if it is a collaborator's and the role is no longer sufficient for it.

@@ -1,8 +1,8 @@
 """Sets new passwords: with a link from a mail or from the operator, or with the current password.
 
-Sessions end when the password changes. A reset link works once, and for an hour. It goes to the account's mailbox, so
-it proves that the person reads that mailbox. Only verified accounts get one: an unverified account may belong to
-somebody else than the reader of the mailbox.
+Sessions end when the password changes. A reset link works once, and for an hour. A person with a mailed link has proved
+to read the mailbox. Only verified accounts get links: an unverified account may belong to somebody else than the reader
+of the mailbox.
 """
 
 from accounts import access, derived_secrets, fields

@@ -20,8 +20,8 @@ def sign_up(database: Database, config: AccountsConfig, caller: Caller, request:
     verification mail is queued.
 
     Raises SIGNUPS_CLOSED, INVITE_REQUIRED or RATE_LIMITED, which reveal nothing about the address. Raises EMAIL_TAKEN
-    if the address has an account; an invite replaces an unverified account instead. Before EMAIL_TAKEN, the
-    verification mail of an unverified account is queued again if the request has that account's password and no invite.
+    if the address has a verified account or, without an invite, an unverified one. If that unverified account has the
+    same password, its verification mail is first queued again.
     """
     if config.signups == "off":
         raise ApiError(SIGNUPS_CLOSED)

@@ -197,7 +197,7 @@ def is_card_exhausted(newest: Sequence[Refill]) -> bool:
     payment was declined for a permanent reason.
 
     `newest`: the refills with this card since the settings were saved, newest first. So after a successful payment, or
-    when the settings are saved again, the card is charged again.
+    when the settings are saved again, the card may be charged again.
     """
     declines = [
         refill.state == "failed" and not (refill.error or "").startswith(_NOT_CARD_ERRORS)

@@ -89,8 +89,8 @@ def _edit(context: AppContext, caller: Caller, request: api.EditImage, deadline:
 
 
 def single_reference(image_url: str | None, media_id: str | None, *, required: bool) -> dict[str, Any]:
-    """Returns the one image that an edit or a video starts from, as arguments of `references.collected`. Raises
-    VALIDATION_ERROR for two images, or for none if one is required.
+    """Returns the image that an edit or a video starts from, if there is one, as arguments of `references.collected`.
+    Raises VALIDATION_ERROR for two images, or for none if one is required.
     """
     if image_url is not None and media_id is not None:
         raise invalid("media_id", "Send image_url or media_id, not both")
@@ -172,7 +172,7 @@ def _save(context: AppContext, job: Job, picture: Picture) -> Media:
 
 
 def _refusal_of(error: ApiError) -> ErrorRow:
-    """Returns the error code (a row of the table of errors) with which a job fails because the file could not be
-    stored. `error`: the error of storing it.
+    """Returns the error code (a row of the table of errors) of a job whose file could not be stored. `error`: why it
+    could not be stored.
     """
     return QUOTA_EXCEEDED if error.row in (QUOTA_EXCEEDED, FILE_TOO_LARGE) else AI_GENERATION_FAILED

@@ -44,10 +44,10 @@ _RETRY_AFTER_SECONDS = 3
 
 
 def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
-    """Returns the job of an earlier call of this operation, or None if there was none. An image or caption must be
-    finished; a video is returned in any state.
+    """Returns the job of an earlier call of this operation: a finished image or caption, or a video in any state.
+    Returns None if no earlier call made a job.
 
-    Raises the error of an image or caption that failed, and IDEMPOTENCY_IN_PROGRESS while it is being made.
+    Raises the error of an image or caption that failed, and IDEMPOTENCY_IN_PROGRESS while one is still being made.
     """
     with context.database.reading() as connection:
         job = Jobs(connection).by_operation(caller.account_id, caller.operation_id)

@@ -1,4 +1,4 @@
-"""Makes videos in steps: started at the provider, polled, stored, completed.
+"""Makes videos in steps: a video is started at the provider, polled, stored and completed.
 
 A worker of any process claims each step, and a step ends by storing when the next one is due. When a process dies, its
 claim lapses, and the next worker continues from what is stored. Once another worker has claimed the job, the first can

@@ -77,7 +77,7 @@ class StripeSettings:
 
 
 class Stripe(PaymentProvider):
-    """Payments through one Stripe account."""
+    """The payment provider that takes payments through one Stripe account."""
 
     def __init__(self, settings: StripeSettings) -> None:
         self._settings = settings

@@ -40,7 +40,7 @@ Explain = Callable[[int, bytes], GenerationFailed]
 
 
 class ApiClient:
-    """Calls to one API at one base address. Every method may raise GenerationFailed."""
+    """A client of one API at one base address. Every method may raise GenerationFailed."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str], error_of: Explain) -> None:
         self.base_url = base_url.rstrip("/")

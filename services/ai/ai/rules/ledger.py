@@ -91,8 +91,8 @@ def ends_at(month: date) -> datetime:
 
 
 def open_month(book: Book, month: date) -> date:
-    """Returns the month whose plan credits are valid: the present month, or the newest month with granted credits if
-    that is later, because a clock was set back.
+    """Returns the month whose plan credits are valid. That is the present month, or the newest month with granted
+    credits if that is later (because a clock was set back).
     """
     return month if book.month is None else max(book.month, month)
 

@@ -99,8 +99,8 @@ def _listed(only: str) -> TextClause:
 
 
 def _listed_within(only: str) -> TextClause:
-    """Returns the statement that lists those newest jobs of the requested kinds that a token with limited brands may
-    see. `only`: a further SQL condition.
+    """Returns the statement that lists the newest jobs that a token with limited brands may see, of the requested
+    kinds. `only`: a further SQL condition.
 
     For each set of brands to which tokens of the account were limited, it reads only the newest jobs. So its cost does
     not grow with the number of jobs.

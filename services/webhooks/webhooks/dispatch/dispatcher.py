@@ -245,8 +245,8 @@ class DeliveryDispatcher:
                 self._begin([one for one in due if has_unit.get(one.id)])
 
     def _begin(self, due: Collection[DueDelivery]) -> None:
-        """Adds these deliveries, which need no further unit, to those that wait for an attempt. Then begins attempts
-        while there are free slots; the queue that was least recently used comes first.
+        """Adds these deliveries to those that wait for an attempt; no unit has to be charged for them any more. Then
+        begins attempts while there are free slots; the queue that was least recently used comes first.
         """
         for one in due:
             queue = self.queues.get(one.subscription_id)

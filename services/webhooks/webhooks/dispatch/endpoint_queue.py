@@ -110,8 +110,8 @@ class EndpointQueue:
         return limit - len(self.loaded)
 
     def make_ready(self, due: DueDelivery) -> bool:
-        """Adds a loaded delivery, which needs no further unit, to the end of those that wait for an attempt. Returns
-        False if the delivery has been dropped from the queue meanwhile.
+        """Adds a loaded delivery, for which no unit has to be charged any more, to the end of those that wait for an
+        attempt. Returns False if the delivery has been dropped from the queue meanwhile.
         """
         is_loaded = self.loaded.get(due.id) is due
         if is_loaded:
