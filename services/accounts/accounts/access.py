@@ -81,13 +81,14 @@ def announce_access_revoked(connection: Connection, account_id: str, revoked: Ac
 
 
 def announce_account_changed(connection: Connection, user: User) -> None:
-    """Tells the services that keep a copy of the account's tier, with an event, which tier it has now."""
+    """Announces, with an event, the tier that an account has now. Services that keep a copy of the tier store it."""
     changed = AccountChanged(account_id=user.id, tier=user.tier)
     outbox.stage(connection, "account.changed", changed, account_id=user.id)
 
 
 def announce_brand_renamed(connection: Connection, account_id: str, brand: Brand) -> None:
-    """Tells the service `publishing`, with an event, the name that a brand has now: that service stores the name with
-    the brand's pages."""
+    """Announces, with an event, the name that a brand has now. The service `publishing` stores it with the brand's
+    pages.
+    """
     renamed = BrandRenamed(brand_id=brand.id, name=brand.name)
     outbox.stage(connection, "brand.renamed", renamed, account_id=account_id, brand_id=brand.id)

@@ -71,7 +71,9 @@ def edit_brand(database: Database, caller: Caller, request: EditBrand) -> Brand:
 
 
 def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> BrandList:
-    """Returns one page of the brands that the caller may access, newest first; the operator names the account."""
+    """Returns one page of the brands that the caller may access, newest first. The operator gets the brands of the
+    account that the request names.
+    """
     limit = fields.limit(request.limit)
     found = BrandStore(connection).list_newest_first(
         _account_of(connection, caller, request),

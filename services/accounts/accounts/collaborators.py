@@ -1,4 +1,6 @@
-"""Collaborators of a brand. The tokens they issued work only while they have full access (spec "Token validity")."""
+"""Collaborators of a brand: lists them, changes their roles and removes them. The API tokens that they issued work only
+while they have full access (spec "Token validity").
+"""
 
 from operator import attrgetter
 
@@ -76,8 +78,8 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
 def remove_collaborator(connection: Connection, caller: Caller, request: RemoveCollaborator) -> Nothing:
     """Removes a collaborator, revokes every token they issued for the brand, and withdraws an open invitation to it.
 
-    Unless `keep` is set, their subscriptions for the brand are disabled and their queued posts held. Repeating the
-    operation changes nothing.
+    Unless `keep` is set, their subscriptions for the brand are disabled, and the queued posts that they made there are
+    held. Repeating the operation changes nothing.
 
     Raises NOT_FOUND for a user who is not a collaborator of the brand.
     """

@@ -1,4 +1,6 @@
-"""The RPC methods, loops and event handlers of the accounts service: each opens a transaction and delegates."""
+"""The RPC methods, loops and event handlers of the accounts service: each delegates to a use case, most of them in a
+transaction.
+"""
 
 from collections.abc import Callable
 from functools import partial, wraps

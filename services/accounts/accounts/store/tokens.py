@@ -63,7 +63,9 @@ class OwnedToken(Record):
 
 
 class Credential(Record):
-    """All that authentication needs to know of a token. `role`: the role of the collaborator who issued it, if any."""
+    """A token with all that authentication needs to know of it. `role`: the role of the collaborator who issued it, if
+    any.
+    """
 
     account_id: str
     tier: str

@@ -1,4 +1,4 @@
-"""API tokens of an account: created, rotated and revoked, with audit entries for collaborators' tokens.
+"""Creates, rotates and revokes the API tokens of an account, with audit entries for collaborators' tokens.
 
 `create_token` and `rotate_token` serve the operator, for any account. How everybody else creates and changes tokens is
 in own_tokens.py. Every change locks the account's row, so that the limit on active tokens is exact and a collaborator
@@ -98,8 +98,8 @@ def create(
 def revoke_token(connection: Connection, caller: Caller, request: api.RevokeToken) -> api.Token:
     """Revokes a token. Requests with it are refused with TOKEN_REVOKED from now on.
 
-    Unless `keep` is set, the subscriptions made with it (or with the tokens it replaced) are disabled and the queued
-    posts held. Revoking it again changes nothing.
+    Unless `keep` is set, the subscriptions made with it (or with a token that it replaced) are disabled, and the queued
+    posts made with these tokens are held. Revoking it again changes nothing.
     """
     owned = locked(connection, caller, request.token_id)
     details = {"kept": True} if request.keep else {}
@@ -112,8 +112,8 @@ def revoke(
     """Revokes a token. The transaction must have locked the account's row. Returns None if the token was revoked
     before.
 
-    Unless `keep` is set, posts made with the token are held and subscriptions disabled. `details` are added to the
-    entry in the audit log.
+    Unless `keep` is set, the subscriptions made with it (or with a token that it replaced) are disabled, and the queued
+    posts made with these tokens are held. `details` are added to the entry in the audit log.
     """
     store = TokenStore(connection)
     revoked = store.revoke(owned.token.id)

@@ -52,7 +52,7 @@ def count_login(connection: Connection, config: AccountsConfig, asker: str, emai
     limit cannot use up the tries of an address.
 
     Returns the names of the counters of the address, for `TryStore.give_back` after a success: only failures count for
-    an address. Raises RATE_LIMITED, whether or not the address has an account.
+    an address. Raises RATE_LIMITED over a limit, whether or not the address has an account.
     """
     _count_login_of_network(connection, config, asker)
     pair = derived_secrets.pseudonym(config, "login-from", f"{email} {asker}")
@@ -107,7 +107,7 @@ def count_change(connection: Connection, user_id: str) -> str:
 
 
 def count_totp(connection: Connection, user_id: str) -> str:
-    """Counts a code of the second factor that is tried within a session. Returns the counter's name, for
+    """Counts an attempt to enter a code of the second factor within a session. Returns the counter's name, for
     `TryStore.give_back` when the code is right.
 
     Raises RATE_LIMITED after too many wrong codes.

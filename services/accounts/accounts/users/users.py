@@ -152,10 +152,11 @@ def _add_sandbox_token(connection: Connection, config: AccountsConfig, user: Use
 
 
 def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
-    """Returns the user whom the request names: the caller or the owner of the caller's account; for the operator, any
-    user.
+    """Returns the user whom the request names. That must be the caller or the owner of the caller's account; the
+    operator may name any user.
 
-    Raises NOT_FOUND, and EMAIL_NOT_VERIFIED if the request demands a verified account.
+    Raises NOT_FOUND for everybody else, and EMAIL_NOT_VERIFIED if the request demands a verified account and this one
+    is not.
     """
     if not caller.is_operator and request.user_id not in (caller.user_id, caller.account_id):
         raise fields.not_found()

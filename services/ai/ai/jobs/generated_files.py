@@ -64,9 +64,9 @@ def save(
 ) -> Media:
     """Stores a generated file and returns it as a file of the media service.
 
-    `on_stored` gets the upload id once the bytes are stored, before the commit. Raises the errors of `on_stored`,
-    GenerationFailed, CommitOutcomeUnknown, and ApiError: QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or the error of the media
-    service for a file that it does not accept.
+    `on_stored` gets the upload id once the bytes are stored, before the commit. Raises GenerationFailed if the storage
+    does not take the bytes, and the errors of `chunks` and `on_stored`. Raises CommitOutcomeUnknown, and ApiError:
+    QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or the error of the media service for a file that it does not accept.
     """
     upload = BeginUpload(
         filename=file_name(job.prompt, EXTENSIONS[mime_type], job.id),

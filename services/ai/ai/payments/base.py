@@ -106,7 +106,7 @@ class BadSignature(Exception):
 
 
 class PaymentProvider(ABC):
-    """The calls to one payment provider. Thread-safe: one object serves all orders."""
+    """The interface to one payment provider. Thread-safe: one object serves all orders."""
 
     #: Whether the provider can take payments at all.
     available: bool = True

@@ -75,8 +75,8 @@ def whole_sentences_of(text: str) -> str:
 
 
 class Provider:
-    """One AI API. Every method ends by `deadline` (by `time.monotonic`), and may raise GenerationFailed. It implements
-    the methods for the kinds of work in `offers`.
+    """An AI provider: one API that generates images, videos or captions. A subclass implements the methods for the
+    kinds of work in `offers`. Each method ends by `deadline` (by `time.monotonic`), and may raise GenerationFailed.
     """
 
     name = ""

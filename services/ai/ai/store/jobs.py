@@ -128,7 +128,9 @@ class Jobs:
         self._connection = connection
 
     def add(self, values: dict[str, Any], lease_seconds: float) -> Job:
-        """Adds a job that this process has claimed. The caller has locked its operation."""
+        """Adds a job, which is claimed for this process for `lease_seconds`, and returns it. The job's operation must
+        be locked.
+        """
         wake_at = text("clock_timestamp() + make_interval(secs => :lease)").bindparams(lease=lease_seconds)
         statement = insert(jobs).values(
             **values,

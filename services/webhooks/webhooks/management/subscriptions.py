@@ -1,4 +1,6 @@
-"""Subscriptions: create, list, edit, delete, enable, rotate their secrets, and encrypt these with a new key."""
+"""Creates, lists, edits, deletes and enables subscriptions; rotates their secrets, and encrypts the secrets with a new
+key.
+"""
 
 from datetime import UTC, timedelta
 from functools import partial
