@@ -31,7 +31,9 @@ def check_verified(user: User) -> User:
 
 
 def check_owner(caller: Caller) -> None:
-    """Raises COLLABORATOR_INSUFFICIENT unless the caller is the account's owner: collaborators manage nothing."""
+    """Raises COLLABORATOR_INSUFFICIENT unless the caller is the account's owner. A collaborator may not manage the
+    account.
+    """
     if caller.user_id != caller.account_id:
         raise ApiError(COLLABORATOR_INSUFFICIENT)
 
@@ -72,19 +74,21 @@ def announce_caller_changed(
 
 
 def announce_access_revoked(connection: Connection, account_id: str, revoked: AccessRevoked) -> None:
-    """Announces, with an event, that a person or token has lost access. Then the service `publishing` holds the queued
-    posts made by that person or token, and the service `webhooks` disables the subscriptions."""
+    """Announces, with an event, that a person or token has lost access. The service `publishing` then holds the queued
+    posts that this person or token made, and the service `webhooks` disables the subscriptions that they made.
+    """
     outbox.stage(connection, "access.revoked", revoked, account_id=account_id)
 
 
 def announce_account_changed(connection: Connection, user: User) -> None:
-    """Tells the services that keep a copy of the account's tier, with an event, which tier it has now."""
+    """Announces, with an event, the tier that an account has now. Services that keep a copy of the tier store it."""
     changed = AccountChanged(account_id=user.id, tier=user.tier)
     outbox.stage(connection, "account.changed", changed, account_id=user.id)
 
 
 def announce_brand_renamed(connection: Connection, account_id: str, brand: Brand) -> None:
-    """Tells the service `publishing`, with an event, the name that a brand has now: that service stores the name with
-    the brand's pages."""
+    """Announces, with an event, the name that a brand has now. The service `publishing` stores it with the brand's
+    pages.
+    """
     renamed = BrandRenamed(brand_id=brand.id, name=brand.name)
     outbox.stage(connection, "brand.renamed", renamed, account_id=account_id, brand_id=brand.id)

@@ -90,8 +90,8 @@ def note_hold_ended(connection: Connection, event: Event) -> None:
 
 
 def note_of_user(connection: Connection, actor_id: str, user_id: str, action: str) -> None:
-    """Records a change of how a person signs in. The log is kept by brand, so each brand of the person's account gets
-    an entry.
+    """Records a change of how a person signs in. There is one audit log per brand, so each brand of the person's
+    account gets an entry.
     """
     for brand_id in BrandStore(connection).ids_of(user_id, None):
         AuditStore(connection).add(brand_id=brand_id, actor_id=actor_id, action=action, subject_id=user_id)
@@ -101,7 +101,8 @@ def note_webhooks_disabled(connection: Connection, event: Event) -> None:
     """Handles the event `webhooks.disabled`: records that subscriptions are disabled because the person or token that
     made them lost access.
 
-    Writes an entry for each brand that the token could use: all brands of the account if the token was not limited.
+    Writes an entry for each brand that the token which made them could use. For a token without brand limits these are
+    all brands of the account.
     """
     disabled = msgspec.convert(event.data, WebhooksDisabled)
     details: dict[str, object] = {
@@ -120,8 +121,8 @@ def _note(
     details: dict[str, object],
     actor_id: str = SYSTEM,
 ) -> None:
-    """Adds an entry about the posts or subscriptions of `maker` to the audit log of each of these brands of the
-    account; None means all of its brands.
+    """Adds an entry about the posts or subscriptions of `maker` to the audit log of each of these brands, if the brand
+    belongs to the account. With `brand_ids` None, adds it to the logs of all brands of the account.
     """
     for brand_id in BrandStore(connection).ids_of(account_id, brand_ids):
         AuditStore(connection).add(

@@ -24,8 +24,8 @@ def create_brand(connection: Connection, caller: Caller, request: CreateBrand) -
     """Creates a brand.
 
     Raises NOT_FOUND for an unknown user, EMAIL_NOT_VERIFIED for an unverified one, VALIDATION_ERROR for an invalid
-    field, and IDEMPOTENCY_KEY_MISMATCH if this operation has created a brand of another account. Raises LIMIT_REACHED
-    when the account has MAX_BRANDS brands, except for the operator.
+    field, and IDEMPOTENCY_KEY_MISMATCH if an earlier try of this operation has created a brand for another account.
+    Raises LIMIT_REACHED when the account has MAX_BRANDS brands, except for the operator.
     """
     if not caller.is_operator:
         access.check_owner(caller)
@@ -71,7 +71,9 @@ def edit_brand(database: Database, caller: Caller, request: EditBrand) -> Brand:
 
 
 def list_brands(connection: Connection, caller: Caller, request: ListBrands) -> BrandList:
-    """Returns one page of the brands that the caller may access, newest first; the operator names the account."""
+    """Returns one page of the brands that the caller may access, newest first. The operator gets the brands of the
+    account that the request names.
+    """
     limit = fields.limit(request.limit)
     found = BrandStore(connection).list_newest_first(
         _account_of(connection, caller, request),
@@ -93,8 +95,9 @@ def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> 
 
 
 def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Brand:
-    """Returns a brand. Raises NOT_FOUND for one of another account, BRAND_NOT_AUTHORIZED for one that the token may not
-    use."""
+    """Returns a brand. Raises NOT_FOUND for a brand of another account, and BRAND_NOT_AUTHORIZED for a brand that the
+    token may not use. The operator gets every brand.
+    """
     found = access.brand(connection, request.brand_id, field=request.field)
     if not caller.is_operator:
         caller.check_reach(found.account_id, found.brand.id, field=request.field)

@@ -1,4 +1,6 @@
-"""Collaborators of a brand. The tokens they issued work only while they have full access (spec "Token validity")."""
+"""Collaborators of a brand: lists them, changes their roles and removes them. The API tokens that they issued work only
+while they have full access (spec "Token validity").
+"""
 
 from operator import attrgetter
 
@@ -40,10 +42,10 @@ def list_collaborators(
 def set_collaborator(connection: Connection, caller: Caller, request: SetCollaborator) -> Collaborator:
     """Changes the role of a collaborator. The operator may also add a collaborator.
 
-    Unless the role is full, requests with the collaborator's tokens are refused with COLLABORATOR_INSUFFICIENT.
-    Repeating the operation changes nothing, even after a later change, so it does not bring a removed person back.
-    Raises NOT_FOUND for an unknown brand or user, VALIDATION_ERROR for an unknown role, and EMAIL_NOT_VERIFIED for an
-    unverified user.
+    If the new role is not full, requests with the collaborator's API tokens are refused with COLLABORATOR_INSUFFICIENT
+    from then on. Repeating the operation changes nothing, even after a later change, so it does not bring a removed
+    person back. Raises NOT_FOUND for an unknown brand or user, VALIDATION_ERROR for an unknown role, and
+    EMAIL_NOT_VERIFIED for an unverified user.
     """
     invitations.check_role(request.role)
     account_id = _owner_of(connection, caller, request.brand_id)
@@ -76,8 +78,8 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
 def remove_collaborator(connection: Connection, caller: Caller, request: RemoveCollaborator) -> Nothing:
     """Removes a collaborator, revokes every token they issued for the brand, and withdraws an open invitation to it.
 
-    Unless `keep` is set, their subscriptions for the brand are disabled and their queued posts held. Repeating the
-    operation changes nothing.
+    Unless `keep` is set, their subscriptions for the brand are disabled, and the queued posts that they made there are
+    held. Repeating the operation changes nothing.
 
     Raises NOT_FOUND for a user who is not a collaborator of the brand.
     """

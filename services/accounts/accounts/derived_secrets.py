@@ -22,7 +22,7 @@ _CODE_LENGTH = 32
 
 
 def live_token(config: AccountsConfig, operation_id: str | None, *, legacy: bool = False) -> str:
-    """Returns an API token (no sandbox token): derived from the operation id, or random without one.
+    """Returns an API token (not a sandbox token): derived from the operation id, or random without one.
 
     `legacy`: the token begins with LEGACY_TOKEN_PREFIX instead of the usual prefix.
     """

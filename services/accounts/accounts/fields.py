@@ -37,8 +37,9 @@ _MAPPED_IPV4 = IPv6Network("::ffff:0:0/96")
 
 
 def text(field: str, value: str, *, max_length: int, min_length: int = 0) -> str:
-    """Returns the text if its length in characters is allowed and PostgreSQL can store it: no NUL, no lone
-    surrogates."""
+    """Checks a text and returns it. Raises VALIDATION_ERROR if its length in characters is not allowed, or if
+    PostgreSQL cannot store it: it contains NUL or a lone surrogate.
+    """
     if "\0" in value:
         raise invalid(field, "must not contain NUL characters")
     if any("\ud800" <= character <= "\udfff" for character in value):
@@ -63,15 +64,18 @@ def limit(value: int) -> int:
 
 
 def name(field: str, value: str) -> str:
-    """Returns a required name without blanks at its ends."""
+    """Returns a name without the blanks at its ends. Raises VALIDATION_ERROR if nothing remains, or if the name is too
+    long or cannot be stored.
+    """
     return text(field, value.strip(), min_length=1, max_length=MAX_NAME_LENGTH)
 
 
 def email(value: str) -> str:
-    """Returns an e-mail address in lower case, so that `Ann@Example.com` and `ann@example.com` are one account.
+    """Returns an e-mail address in lower case, so that `Ann@Example.com` and `ann@example.com` are one account. Raises
+    VALIDATION_ERROR for anything that is not an e-mail address.
 
-    An address with an encoded word (RFC 2047, `=?utf-8?q?…?=`) is refused: it would be decoded in the header of a mail,
-    which would then go to another mailbox than the address names.
+    An address with an encoded word (RFC 2047, `=?utf-8?q?…?=`) is refused too. It would be decoded in the header of a
+    mail, so the mail would go to another mailbox than the address names.
     """
     address = unicodedata.normalize("NFC", text("email", value.strip(), max_length=MAX_EMAIL_LENGTH)).lower()
     local_part = address.partition("@")[0]
@@ -117,7 +121,7 @@ def brand_ids(ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def timezone(value: str) -> str:
-    """Returns the time zone if it is an IANA name in its exact spelling."""
+    """Returns the name of a time zone. Raises VALIDATION_ERROR unless it is an IANA name in its exact spelling."""
     if value not in _zones():
         raise invalid("timezone", "is not an IANA time zone name such as Europe/Berlin")
     return value
@@ -140,7 +144,9 @@ def _zones() -> frozenset[str]:
 
 
 def url(field: str, value: str | None) -> str | None:
-    """Returns an http(s) URL that browsers will show; the service itself never opens it."""
+    """Returns the URL, or None for None. Raises VALIDATION_ERROR unless it is an http or https URL. Browsers open it;
+    the service itself never does.
+    """
     if value is None:
         return None
     text(field, value, max_length=MAX_URL_LENGTH)
@@ -180,9 +186,11 @@ def _network(entry: str) -> str:
 
 
 def expires_at(value: datetime | None, now: datetime) -> datetime | None:
-    """Returns a time of expiry in whole milliseconds: in the future, at most 2 years away (spec "Limits").
+    """Checks a token's time of expiry and returns it in UTC, cut to whole milliseconds. None means that the token never
+    expires.
 
-    None means that the token never expires. Raises INVALID_DATE for a time without a zone.
+    Raises VALIDATION_ERROR if the time is not in the future or is more than 2 years away (spec "Limits"), and
+    INVALID_DATE for a time without a zone.
     """
     if value is None:
         return None

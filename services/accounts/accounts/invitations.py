@@ -1,8 +1,8 @@
 """Invitations to work on a brand. The brand's owner names an address and a role; a link is mailed to the address.
 
-The owner of the mailbox accepts with the link, which proves who reads the mailbox. So an account that is opened with
-the link is verified at once. Only the account with this address gets the role. Nothing that the brand's owner sees
-depends on whether the address has an account.
+Only somebody who reads the mailbox of the address has the link, or somebody who got it from the operator. So an account
+that is opened with the link is verified at once. Only the account with this address gets the role. Nothing that the
+brand's owner sees depends on whether the address has an account.
 """
 
 import msgspec
@@ -220,7 +220,8 @@ def _linked(connection: Connection, config: AccountsConfig, link: InvitationLink
 
 def _holder(connection: Connection, email: str) -> User | None:
     """Returns the verified account with this address, or None. An unverified account does not count, because a stranger
-    may have opened it: accepting the invitation replaces it."""
+    may have opened it: a new account replaces it when the invitation is accepted.
+    """
     user = UserStore(connection).find_by_email(email)
     return user if user is not None and user.verified else None
 

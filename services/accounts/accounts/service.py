@@ -1,4 +1,6 @@
-"""The RPC methods, loops and event handlers of the accounts service: each opens a transaction and delegates."""
+"""The RPC methods, loops and event handlers of the accounts service: each delegates to a use case, most of them in a
+transaction.
+"""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -54,7 +56,8 @@ def call(use_case: Callable[..., Any], *, is_read: bool = False) -> Callable[...
     """Returns an RPC method that calls the function `use_case` and answers with its result.
 
     Each parameter of `use_case` gets the value that its name stands for: `caller`, `request`, `config`, `database` or
-    `connection`. The connection is in a transaction or, if `is_read`, for single statements.
+    `connection`. The connection is in one transaction for the whole call. With `is_read` each of its statements is a
+    transaction of its own.
     """
     names = tuple(signature(use_case).parameters)
     assert {"caller", "config", "connection", "database", "request"}.issuperset(names), use_case

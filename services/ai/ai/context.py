@@ -87,8 +87,8 @@ class AppContext:
         return self._held_claims.get(claim, math.inf)
 
     def claim_ends_at(self, claim: Claim) -> float:
-        """Returns the latest time at which a held claim can lapse (by `time.monotonic`). Writes after it are
-        rejected.
+        """Returns the latest time at which a held claim can lapse (by `time.monotonic`). After it another worker may
+        claim the job; from then on the writes of this worker are rejected.
         """
         return self.claim_deadline(claim) + self.settings.lease_seconds
 

@@ -28,7 +28,8 @@ class MemoryBudget:
         bytes that it is given.
 
         A request for more than the whole budget reserves all of it, and so runs alone. Raises SERVICE_UNAVAILABLE at
-        once when the account has used up its share, and after a wait when the memory does not become free in time.
+        once if the account already holds memory and would exceed half of the budget, and after a wait if the memory
+        does not become free in time.
         """
         reserved = min(size_bytes, self._total_bytes)
         with self._changed:

@@ -16,7 +16,9 @@ VIDEO, CAPTION = "video", "caption"
 
 
 class Claim(NamedTuple):
-    """The right of a worker to write to the job `id`. It is void once the job's `fence` is higher."""
+    """The right of a worker to write to the job `id`. It ends when the job's `fence` grows beyond this one, because
+    another worker has claimed the job.
+    """
 
     id: str
     fence: int

@@ -53,8 +53,9 @@ class Storage:
             raise StorageError(f"storage answers {response.status}")
 
     def get(self, url: str, *, max_bytes: int, deadline: float) -> bytes:
-        """Returns a whole file of at most `max_bytes`. Raises StorageError, also if it is larger or not read by
-        `deadline` (by `time.monotonic`)."""
+        """Returns a whole file. Raises StorageError if it cannot be read, is larger than `max_bytes`, or is not read
+        completely by `deadline` (by `time.monotonic`).
+        """
         body = bytearray()
         try:
             left = deadline - time.monotonic()

@@ -39,11 +39,11 @@ class Admissions:
     def admit_all(
         self, arrivals: Iterable[Arrival], *, may_defer: bool = False
     ) -> tuple[Admitted | None, ...]:
-        """Decides in order about the requests of one call. Returns for each whether it is admitted or which limit
-        refuses it.
+        """Decides, one after another, whether the requests of one call may run. Returns for each whether it is admitted
+        or which limit refuses it.
 
-        `may_defer`: requests whose account's row another transaction has locked get None instead of an error. Raises
-        ApiError VALIDATION_ERROR for an unknown meter, and SERVICE_UNAVAILABLE when the database is away or, without
+        With `may_defer`, a request gets None if another transaction has locked its account's row. Raises ApiError
+        VALIDATION_ERROR for an unknown meter, and SERVICE_UNAVAILABLE when the database is away or, without
         `may_defer`, a row stays locked.
         """
         demands = [demand_of(one.caller, one.meter) for one in arrivals]
@@ -65,11 +65,11 @@ class Admissions:
     def charge_units(
         self, requests: Iterable[ChargeUnit], *, may_defer: bool = False
     ) -> tuple[bool | None, ...]:
-        """Charges one unit of a monthly counter (`bucket`) for each request. The requests come from other services, not
-        from the API.
+        """Charges one unit of a monthly counter (`bucket`) for each request. These requests come from other services,
+        not from clients of the API.
 
-        Returns for each whether it got its unit. An operation never uses two units. `may_defer`: units whose account's
-        row another transaction has locked get None instead of an error. Raises ApiError VALIDATION_ERROR for an unknown
+        Returns for each request whether it got its unit. An operation never uses two units. With `may_defer`, a request
+        gets None if another transaction has locked its account's row. Raises ApiError VALIDATION_ERROR for an unknown
         bucket, and SERVICE_UNAVAILABLE when the database is away or, without `may_defer`, a row stays locked.
         """
         demands = [_demand_of_unit(request) for request in requests]
@@ -100,8 +100,8 @@ class Admissions:
                 Store(connection).add(subjects, wait_seconds=wait_seconds)
 
     def _decide_free(self, demands: list[Demand]) -> list[Decision | None]:
-        """Decides the demands of accounts whose counter rows no other transaction has locked or is adding. Returns a
-        value for each demand, in order: the decision, or None if the account's row is not free.
+        """Decides those demands whose counter row is free: no other transaction has locked it or is adding it. Returns
+        a value for each demand, in order: the decision, or None if the row is not free.
         """
         subjects = {demand.subject for demand in demands}
         self._add_free(subjects)

@@ -1,4 +1,4 @@
-"""Decides which try of an operation holds a unit of a monthly counter, if any. Pure.
+"""Decides whether an operation holds a unit of a monthly counter, and which of its tries holds it. Pure.
 
 An operation holds a unit if and only if its last charged try has not been refunded. So charges and refunds of one
 operation may arrive late, twice and in any order.

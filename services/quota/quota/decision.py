@@ -20,7 +20,8 @@ from quota.charges import UnitCharge
 
 
 class Limits(Record):
-    """The highest counts of one account or sandbox token: per minute, day and month, and in total."""
+    """The limits of one account or sandbox token: the most requests or units per minute, day and month, and in total.
+    """
 
     per_minute: int
     per_day: int
@@ -93,8 +94,8 @@ class Counters(Record):
 
 
 class Decision(Record):
-    """Whether one demand is allowed, or the error that refuses it, with the subject's counters and the operation's
-    charge afterwards.
+    """The decision about one demand: allowed, or refused with an error. It also holds the subject's counters and the
+    operation's charge as they are after the decision.
     """
 
     #: The counters after the decision.
@@ -212,9 +213,10 @@ def _charge_of(demand: Demand, charges: Mapping[str, UnitCharge]) -> UnitCharge 
 def _refusal(
     counters: Counters, demand: Demand, now: datetime, *, takes_unit: bool
 ) -> tuple[ErrorRow, dict[str, object]] | None:
-    """Returns the error and its extras for the first limit that is reached, else None.
+    """Returns the error of the first limit that is reached, and the error's further fields. Returns None if no limit is
+    reached.
 
-    The order is lifetime, minute, day, month (decisions "Sandbox order").
+    The limits are checked in this order: in total, per minute, per day, per month (decisions "Sandbox order").
     """
     limits = demand.limits
     if demand.is_request:

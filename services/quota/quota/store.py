@@ -29,8 +29,8 @@ from quota.models import confirmation, counters, unit_charges
 
 
 class Asked(NamedTuple):
-    """The position up to which the publishing service has been asked about charges: time and operation id of the last
-    charge. Charges are asked about in this order.
+    """A position in the order in which the publishing service is asked about charges: time and operation id of a
+    charge. The database stores the position of the last charge that was asked about.
     """
 
     created_at: datetime
@@ -188,7 +188,7 @@ class Store:
     def add(self, subjects: Collection[str], *, wait_seconds: float = 1.0) -> None:
         """Adds a counter row of zeros for each subject that has none. The transaction must hold no other lock.
 
-        Raises LockTimeout when another transaction that adds one of them lasts for longer than `wait_seconds`.
+        Raises LockTimeout if another transaction is adding one of the rows and does not end within `wait_seconds`.
         """
         _ADD.fetch(self._connection, {"subjects": list(subjects), "patience": _patience(wait_seconds)})
 
@@ -221,8 +221,8 @@ class Store:
         return (_counters(row) if row.subject else Counters(subject=subject)), row.now.astimezone(UTC)
 
     def lock_confirmation(self) -> Asked | None:
-        """Locks and returns the position up to which the publishing service has been asked about charges; None while
-        another replica is asking.
+        """Locks and returns the position of the last charge that the publishing service was asked about. Returns None
+        while another replica is asking.
         """
         row = self._connection.execute(select(confirmation).with_for_update(skip_locked=True)).one_or_none()
         return Asked(row.created_at, row.operation_id) if row else None
@@ -316,9 +316,9 @@ def _patience(seconds: float) -> str:
 
 
 def _columns(records: Iterable[Record], names: Sequence[str], prefix: str = "") -> dict[str, list[Any]]:
-    """Returns, for each field name, an array with that field of all records, as parameters of a statement.
+    """Returns the parameters of a statement: for each field name, a list with the values of that field in all records.
 
-    `prefix` keeps the parameters of two statements in one message apart.
+    `prefix` is put before the names, so that two statements in one message do not share a parameter.
     """
     return {f"{prefix}{name}": [getattr(record, name) for record in records] for name in names}
 

@@ -48,16 +48,17 @@ def get_usage(store: Store, caller: Caller) -> Usage:
 
 
 def refund(store: Store, account_id: str, operation_id: str | None, try_number: int) -> None:
-    """Gives back the unit that an operation holds, because its try `try_number` was refused. Does nothing if a later
-    try has been charged, or without an operation id.
+    """Gives back the unit of an operation, because its try `try_number` was refused. If a later try has been charged,
+    that try keeps the unit. Does nothing without an operation id.
     """
     if operation_id is not None:
         _give_back(store, account_id, operation_id, try_number)
 
 
 def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Gives back the unit of an operation whose tries up to `to_try` had no effect, as the publishing service has found
-    out."""
+    """Gives back the unit of an operation, because the publishing service has found that its tries up to `to_try` had
+    no effect.
+    """
     _give_back(store, account_id, operation_id, to_try)
     store.wait_for_disk()  # an acknowledged event is not delivered again
 

@@ -35,7 +35,7 @@ def month_ends_at(now: datetime) -> datetime:
 
 
 def seconds_until(moment: datetime, now: datetime) -> int:
-    """Returns the whole seconds from `now` until the moment, at least 1. Rounded up, so that a retry after them
-    succeeds.
+    """Returns the whole seconds from `now` until the moment, at least 1. They are rounded up, so that a client that
+    waits for them is not refused again.
     """
     return max(1, -((now - moment) // timedelta(seconds=1)))

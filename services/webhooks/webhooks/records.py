@@ -14,7 +14,7 @@ MAX_CONSECUTIVE_FAILURES = 20
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionRow:
-    """A subscription, with the time of its last delivery and its failures."""
+    """A subscription as it is stored, with the time of its last delivery and its count of failures in a row."""
 
     id: str
     account_id: str
@@ -105,12 +105,14 @@ class DueDelivery(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """The trace context of the delivery's event, for work that is done for several deliveries at once."""
+        """The trace context of the delivery's event. `tracing.on_behalf` reads it to trace work for several deliveries
+        at once.
+        """
         return self.traceparent or ""
 
 
 class Endpoint(NamedTuple):
-    """What the dispatcher needs to know of a subscription."""
+    """The state of one subscription and its endpoint queue, as the dispatcher reads it at each tick."""
 
     id: str
     is_due: bool

@@ -42,7 +42,7 @@ def standard_headers(
     """Returns the headers of Standard Webhooks 1.0.0. The signature has one `v1,<base64>` per valid secret, in their
     order.
 
-    `message_id` is the same at every attempt, `unix_seconds` the time of this one. Source:
+    `message_id` is the same at every attempt. `unix_seconds` is the time of this attempt. Source:
     github.com/standard-webhooks/standard-webhooks, spec/standard-webhooks.md, "Signature scheme".
     """
     signed = b".".join((message_id.encode(), str(unix_seconds).encode(), body))

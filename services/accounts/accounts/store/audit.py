@@ -51,7 +51,9 @@ class AuditStore:
     def find_by_operation(
         self, operation_id: str | None, *, brand_id: str, action: str, subject_id: str
     ) -> AuditEntry | None:
-        """Returns the entry that this operation wrote before, if any."""
+        """Returns the entry about this brand, action and subject that an earlier try of the operation wrote; None if
+        there is none.
+        """
         if operation_id is None:
             return None
         written = audit_entries.c.operation_id == operation_id

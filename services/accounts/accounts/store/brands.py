@@ -40,8 +40,9 @@ class BrandStore:
         return self.connection.execute(mine).scalar_one()
 
     def edit(self, brand_id: str, *, archived: bool, **values: object) -> Brand:
-        """Changes the columns of a brand, which must exist. A brand that is archived already keeps its time of
-        archiving."""
+        """Changes the columns of a brand, which must exist. `archived`: whether the brand is archived afterwards. If it
+        was archived before, the time of archiving stays.
+        """
         at = func.coalesce(brands.c.archived_at, clock_now()) if archived else None
         edited = self._one(
             update(brands).where(brands.c.id == brand_id).values(archived_at=at, **values).returning(*_OWNED)
@@ -65,9 +66,10 @@ class BrandStore:
         limit: int,
         before: tuple[datetime, str] | None,
     ) -> list[Brand]:
-        """Returns an account's brands, newest first. `brand_ids`: only these; `archived`: archived ones too.
+        """Returns one page of an account's brands, newest first.
 
-        `before`: time and id of the previous page's last brand.
+        `brand_ids`: lists only these brands; None: all. `archived`: whether archived brands are listed too. `before`:
+        time and id of the previous page's last brand.
         """
         statement = select(*_COLUMNS).where(brands.c.account_id == account_id)
         if not archived:

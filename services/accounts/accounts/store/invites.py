@@ -26,8 +26,9 @@ class InviteStore:
         self.connection = connection
 
     def put(self, *, email: str, id: str, days: int, operation_id: str | None) -> InviteRow | None:  # noqa: A002
-        """Stores and returns a new invite of an address, in place of an earlier one. If the same operation made the
-        present invite, which has not expired, changes nothing and returns None."""
+        """Stores and returns a new invite of an address, in place of an earlier one. If the earlier invite was made by
+        the same operation and has not expired, keeps it and returns None.
+        """
         new = {"id": id, "expires_at": clock_now() + timedelta(days=days), "operation_id": operation_id}
         statement = (
             insert(invites)

@@ -63,8 +63,10 @@ class MailStore:
         self.delete(f"{user_id}.verification")
 
     def claim(self, first_wait_seconds: float) -> DueMail | None:
-        """Claims the mail that has been due for longest and returns it; None if none is due. No other process gets the
-        mail for `first_wait_seconds`, doubled with each further attempt (at most an hour).
+        """Claims the mail that has been due for longest and returns it; None if none is due.
+
+        The mail becomes due again after `first_wait_seconds`, and after each further attempt twice as long (at most an
+        hour). Until then no other process gets it.
         """
         row = self.connection.execute(_CLAIM, {"first_wait": first_wait_seconds}).one_or_none()
         return None if row is None else DueMail(**row._mapping)

@@ -80,11 +80,12 @@ class SessionStore:
         since: datetime,
         **values: object,
     ) -> Session | None:
-        """Adds a brand session that is opened from the session `parent_id`, and returns it. Returns None if that
-        session has ended.
+        """Adds a brand session that is opened from the session `parent_id`, and returns it. Returns None if the session
+        `parent_id` has ended.
 
-        If the person has a brand session on this brand that ended at least a day ago, uses its row and id again.
-        `since`: when the person began to work on the brand. `values`: further columns of the row.
+        If the person has an earlier brand session on this brand that ended at least a day ago, its row and id are used
+        again. `since`: when the person became a collaborator; sessions from before that are not used again. `values`:
+        further columns of the row.
         """
         parent = self.connection.execute(
             select(tokens.c.account_id, tokens.c.name, tokens.c.client_address)
@@ -107,11 +108,11 @@ class SessionStore:
     def _begin_again(
         self, brand_id: str, person_id: str, since: datetime, values: dict[str, object]
     ) -> Session | None:
-        """Turns an ended brand session of the person on the brand into a new one, in the same row. Returns None if
-        there is no such row.
+        """Turns an old brand session of the person on the brand into a new one, in the same row. The old one must have
+        ended at least a day ago. Returns None if there is no such row.
 
-        Ignores rows that are older than `since`: the person was removed from the brand after these sessions, and posts
-        made with the sessions' ids are held.
+        Sessions that began before `since` are left alone: after them the person was removed from the brand, and the
+        posts made with their ids are held. So no new session may have such an id.
         """
         theirs = (tokens.c.on_behalf_of_brand_id == brand_id) & (
             tokens.c.issued_by_collaborator_id == person_id
@@ -156,16 +157,17 @@ class SessionStore:
     def delete_ended(self, *, limit: int) -> int:
         """Deletes at most `limit` sessions that ended a day ago or earlier. Returns how many it deleted.
 
-        Sessions on other people's brands stay: when a person is removed from a brand, the posts made with these
-        sessions are found by their ids and held. The person's next session on the brand uses an ended row again, so
-        their number does not grow.
+        Keeps brand sessions: when a person is removed from a brand, the ids of these sessions tell which posts to hold.
+        Their number does not grow, because the person's next session on the brand uses the row of an ended one.
         """
         some = select(tokens.c.id).where(tokens.c.session, _OWN, _ended_long_ago()).limit(limit)
         statement = delete(tokens).where(tokens.c.id.in_(some.scalar_subquery()))
         return self.connection.execute(statement).rowcount
 
     def _end(self, which: ColumnElement[bool]) -> tuple[str, ...]:
-        """Ends the sessions that meet the condition, and the brand sessions opened from them. Returns their ids."""
+        """Ends the sessions that meet the condition, and the brand sessions opened from them. Returns the ids of those
+        that had not ended before.
+        """
         meant = select(tokens.c.id).where(which, tokens.c.session).scalar_subquery()
         statement = update(tokens).where(
             tokens.c.id.in_(meant) | tokens.c.parent_id.in_(meant), tokens.c.revoked_at.is_(None)

@@ -63,7 +63,9 @@ class OwnedToken(Record):
 
 
 class Credential(Record):
-    """All that authentication needs to know of a token. `role`: the role of the collaborator who issued it, if any."""
+    """A token with all that authentication needs to know of it. `role`: the role of the collaborator who issued it, if
+    any.
+    """
 
     account_id: str
     tier: str
@@ -147,14 +149,17 @@ class TokenStore:
         return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def ids_of_collaborator(self, brand_id: str, user_id: str) -> tuple[str, ...]:
-        """Returns the ids of all tokens that a collaborator issued for a brand, also revoked ones, oldest first."""
+        """Returns the ids of all API tokens and brand sessions of a collaborator on a brand, also of revoked ones,
+        oldest first.
+        """
         statement = select(tokens.c.id).where(
             tokens.c.on_behalf_of_brand_id == brand_id, tokens.c.issued_by_collaborator_id == user_id
         )
         return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def unrevoked_of_collaborator(self, brand_id: str, user_id: str) -> list[OwnedToken]:
-        """Returns the unrevoked tokens that a collaborator issued for a brand, in the order of their ids."""
+        """Returns the unrevoked API tokens and brand sessions of a collaborator on a brand, in the order of their ids.
+        """
         statement = select(*_OWNED).where(
             tokens.c.on_behalf_of_brand_id == brand_id,
             tokens.c.issued_by_collaborator_id == user_id,
@@ -167,7 +172,8 @@ class TokenStore:
         return self._updated(statement)
 
     def record_use(self, uses: Sequence[TokenUse]) -> None:
-        """Adds a batch of counts to the tokens' use; unknown tokens are ignored."""
+        """Adds a batch of counts to the tokens' use, and extends the sessions among them. Unknown tokens are ignored.
+        """
         self.connection.execute(
             _RECORD_USE,
             {
@@ -202,8 +208,9 @@ class TokenStore:
 
 
 def _credential_statement() -> Select[Any]:
-    """Builds the statement that selects a token with its user, its account, the collaborator's role, the state of the
-    session it was opened from, and the time."""
+    """Builds the statement that selects a token with its user, its account, the collaborator's role, and the time. For
+    a brand session it also selects whether the session from which it was opened goes on.
+    """
     owner, actor, parent = users.alias("owner"), users.alias("actor"), tokens.alias("parent")
     issued_by = tokens.c.issued_by_collaborator_id
     brand_id = tokens.c.on_behalf_of_brand_id

@@ -29,8 +29,9 @@ class TotpStore:
         return self._one(select(*_COLUMNS).where(totps.c.user_id == user_id))
 
     def begin(self, user_id: str, totp_id: str) -> bool:
-        """Stores the id of a new secret, which waits for the first code made with it, in place of an earlier one.
-        Returns False if the second factor is on already."""
+        """Stores the id of a new secret in place of an earlier one. The second factor is turned on later, with the
+        first code made from this secret (`enable`). Returns False if it is on already.
+        """
         statement = upsert(totps).values(user_id=user_id, id=totp_id)
         statement = statement.on_conflict_do_update(
             index_elements=[totps.c.user_id], set_={"id": totp_id}, where=totps.c.enabled_at.is_(None)

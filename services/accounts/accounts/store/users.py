@@ -69,7 +69,9 @@ class UserStore:
         return self.connection.execute(select(users.c.password_hash).where(users.c.id == user_id)).scalar()
 
     def password_of(self, email: str) -> tuple[str | None, str | None]:
-        """Returns the id and the password hash of the account with this address; None for each that does not exist."""
+        """Returns the id and the password hash of the account with this address. Both are None if there is no account;
+        the hash alone is None if the account has no password.
+        """
         row = self.connection.execute(
             select(users.c.id, users.c.password_hash).where(users.c.email == email)
         ).first()

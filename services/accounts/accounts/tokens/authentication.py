@@ -14,10 +14,10 @@ from contracts.record import Nothing
 
 
 def authenticate(connection: Connection, request: Authenticate) -> Authenticated:
-    """Returns the caller, user and data of the token with this hash.
+    """Returns the token with this hash, its user, and the caller of requests with it.
 
-    Raises INVALID_TOKEN if there is no such token, TOKEN_REVOKED, TOKEN_EXPIRED, or COLLABORATOR_INSUFFICIENT when the
-    role of the collaborator who issued it no longer permits it.
+    Raises INVALID_TOKEN if there is no such token, TOKEN_REVOKED or TOKEN_EXPIRED if it is no longer valid, and
+    COLLABORATOR_INSUFFICIENT if it is a collaborator's and the role is no longer sufficient for it.
     """
     well_formed = fields.is_sha256(request.token_sha256)
     found = TokenStore(connection).credential(request.token_sha256) if well_formed else None
@@ -29,8 +29,9 @@ def authenticate(connection: Connection, request: Authenticate) -> Authenticated
 def authenticated(found: Credential) -> Authenticated:
     """Returns the caller of requests with this token, the caller's user, and the token itself (pure).
 
-    A collaborator's token acts on the owner's account and tier, as the collaborator. Raises TOKEN_REVOKED,
-    TOKEN_EXPIRED, or COLLABORATOR_INSUFFICIENT when the collaborator's role no longer permits the token.
+    With a collaborator's token the caller's account and tier are those of the brand's owner, and the user is the
+    collaborator. Raises TOKEN_REVOKED or TOKEN_EXPIRED if the token is no longer valid, and COLLABORATOR_INSUFFICIENT
+    if it is a collaborator's and the role is no longer sufficient for it.
     """
     token = found.token
     if token.revoked_at is not None:
@@ -53,10 +54,12 @@ def authenticated(found: Credential) -> Authenticated:
 
 
 def _of_collaborator(found: Credential) -> Token:
-    """Returns a collaborator's token with its present scopes. A session's scopes follow the collaborator's role.
+    """Returns a collaborator's token with its present scopes. The scopes of a brand session follow the collaborator's
+    role.
 
-    Raises TOKEN_REVOKED for a session whose parent has ended, and COLLABORATOR_INSUFFICIENT when the collaborator's
-    role no longer permits the token.
+    Raises TOKEN_REVOKED for a brand session if the session that it was opened from has ended. Raises
+    COLLABORATOR_INSUFFICIENT if the role is no longer sufficient: an API token needs the role full, a brand session any
+    role.
     """
     token = found.token
     if not token.session:

@@ -114,7 +114,7 @@ def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) 
 
 def _own(connection: Connection, caller: Caller) -> api.Token:
     """Returns the caller's own token as it is in the database, because a gateway's copy may be old. Raises
-    TOKEN_REVOKED if it was revoked, and MISSING_SCOPE if it no longer manages tokens.
+    TOKEN_REVOKED if it was revoked, and MISSING_SCOPE if it may no longer manage tokens.
     """
     owned = TokenStore(connection).find_presented(caller.token_id)
     if owned is None or owned.token.revoked_at is not None or owned.account_id != caller.account_id:

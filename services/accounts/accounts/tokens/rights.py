@@ -17,11 +17,11 @@ def defaults(own: Token) -> dict[str, Any]:
 
 
 def check_within(caller: Caller, own: Token, given: Mapping[str, Any]) -> None:
-    """Checks that a token gets no more rights than the caller's own token `own` has.
+    """Checks that a token gets no more rights than the caller's own token `own` has. Raises MISSING_SCOPE with the
+    first scope that the caller lacks, and VALIDATION_ERROR if the IP allowlist or the expiry goes beyond that of `own`.
 
-    `given`: the new token's scopes, IP allowlist and expiry. Brands need no comparison: a token that manages tokens has
-    no brand limits. A session has no limits but its scopes, because it stands for the person. Raises MISSING_SCOPE with
-    the first scope that the caller lacks, and VALIDATION_ERROR for other rights.
+    `given`: the new token's scopes, IP allowlist and expiry. Brands need no comparison: a token that may manage tokens
+    has no brand limits. If `own` is a session, only scopes are compared, because a session stands for the person.
     """
     for scope in given["scopes"]:
         if not caller.has_scope(scope):
@@ -39,7 +39,9 @@ def _is_by(moment: datetime | None, latest: datetime) -> bool:
 
 
 def _are_within(entries: tuple[str, ...], allowed: tuple[str, ...]) -> bool:
-    """Whether each entry of an IP allowlist lies within an allowed one. False for an empty list, which allows all."""
+    """Whether each entry of an IP allowlist lies within an entry of `allowed`. False if `entries` is empty, because an
+    empty allowlist permits every address.
+    """
     blocks = [ip_network(entry, strict=False) for entry in allowed]
     return bool(entries) and all(
         any(_is_part(ip_network(entry, strict=False), block) for block in blocks) for entry in entries

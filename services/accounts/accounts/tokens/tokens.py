@@ -1,4 +1,4 @@
-"""API tokens of an account: created, rotated and revoked, with audit entries for collaborators' tokens.
+"""Creates, rotates and revokes the API tokens of an account, with audit entries for collaborators' tokens.
 
 `create_token` and `rotate_token` serve the operator, for any account. How everybody else creates and changes tokens is
 in own_tokens.py. Every change locks the account's row, so that the limit on active tokens is exact and a collaborator
@@ -67,8 +67,8 @@ def create(
 ) -> api.CreatedToken:
     """Creates a token for any caller and returns it with its value.
 
-    `check` gets the new token's fields, and raises an error for rights that the caller may not give. Raises the errors
-    of `create_token` as well.
+    `check` gets the new token's fields, and must raise an error if they give rights that the caller may not give.
+    Raises the errors of `create_token` as well.
     """
     brand_ids = fields.brand_ids(request.brand_ids)
     values: dict[str, object] = {
@@ -98,8 +98,8 @@ def create(
 def revoke_token(connection: Connection, caller: Caller, request: api.RevokeToken) -> api.Token:
     """Revokes a token. Requests with it are refused with TOKEN_REVOKED from now on.
 
-    Unless `keep` is set, the subscriptions made with it (or with the tokens it replaced) are disabled and the queued
-    posts held. Revoking it again changes nothing.
+    Unless `keep` is set, the subscriptions made with it (or with a token that it replaced) are disabled, and the queued
+    posts made with these tokens are held. Revoking it again changes nothing.
     """
     owned = locked(connection, caller, request.token_id)
     details = {"kept": True} if request.keep else {}
@@ -112,8 +112,8 @@ def revoke(
     """Revokes a token. The transaction must have locked the account's row. Returns None if the token was revoked
     before.
 
-    Unless `keep` is set, posts made with the token are held and subscriptions disabled. `details` are added to the
-    entry in the audit log.
+    Unless `keep` is set, the subscriptions made with it (or with a token that it replaced) are disabled, and the queued
+    posts made with these tokens are held. `details` are added to the entry in the audit log.
     """
     store = TokenStore(connection)
     revoked = store.revoke(owned.token.id)
@@ -203,8 +203,8 @@ def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens)
 
 
 def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
-    """Sets the number of requests that a token's data show, once per operation. The counters that limits are checked
-    against are in the quota service.
+    """Sets the number of requests that is shown with a token, once per operation. This changes no limit: limits are
+    checked against other counters, in the quota service.
 
     Raises NOT_FOUND for an unknown token, and VALIDATION_ERROR for a count out of range.
     """
@@ -290,8 +290,8 @@ def _issue(
 
 
 def find(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
-    """Returns a token of the caller's account, or one that the caller issued; any token for the operator. Raises
-    NOT_FOUND for any other.
+    """Returns a token of the caller's account, or a token that the caller issued as a collaborator. The operator gets
+    any token. Raises NOT_FOUND for every other token.
     """
     if not caller.is_operator:
         access.check_owner(caller)

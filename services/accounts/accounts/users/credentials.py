@@ -32,7 +32,8 @@ def check(
     """Checks the password of the account with this address, and the code of its second factor. Returns the account's id
     and password hash.
 
-    Counts the attempt first, and takes the count back when the attempt succeeds. `asker`: the client's network.
+    The attempt is counted first, for the client's network (`asker`) and for the address. After a success the counts for
+    the address are taken back, so only failures count there.
 
     Raises INVALID_CREDENTIALS or RATE_LIMITED, which reveal nothing about the address. If the password is right, it may
     raise TOTP_REQUIRED, which does not count as a failed attempt, or INVALID_TOTP, which does.

@@ -40,11 +40,11 @@ DAYS = 1
 def change_email(
     database: Database, config: AccountsConfig, caller: Caller, request: ChangeEmail
 ) -> EmailChangeRequested:
-    """Queues two mails: one to the new address, with the link that confirms it, and one that informs the old address.
-    Earlier links stop working.
+    """Begins to change the account's e-mail address. Queues two mails: one to the new address, with the link that
+    confirms it, and one that informs the old address. Earlier links stop working.
 
-    A repeat of the operation changes nothing. Raises VALIDATION_ERROR for a wrong password or code and for the present
-    address, and RATE_LIMITED after too many tries.
+    A repeat of the operation changes nothing. Raises VALIDATION_ERROR for a wrong password or code, and if the new
+    address is the present one. Raises RATE_LIMITED after too many tries.
     """
     access.check_owner(caller)
     email = fields.email(request.email)

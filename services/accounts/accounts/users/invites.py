@@ -37,7 +37,9 @@ def invite_user(
 
 
 def check(connection: Connection, config: AccountsConfig, email: str, code: str) -> InviteRow:
-    """Returns the invite of an address. Raises INVITE_REQUIRED unless the code belongs to it and is still valid."""
+    """Returns the unexpired invite of an address. Raises INVITE_REQUIRED if there is none, or if `code` is not its
+    code.
+    """
     found = InviteStore(connection).find(email)
     if found is None or not derived_secrets.is_code(derived_secrets.invite_code(config, found.id), code):
         raise ApiError(INVITE_REQUIRED)

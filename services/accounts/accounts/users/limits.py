@@ -1,5 +1,7 @@
-"""Limits on how often something may be tried: sign-ups, sign-ins and reset links, which need no token, and for an
-account passwords, codes, invitations and changes of address. Counted in the database for all processes together."""
+"""Limits how often something may be tried. Without a token: sign-ups, sign-ins and requests for reset links. For one
+account: passwords, codes, invitations and changes of address. The tries are counted in the database, for all processes
+together.
+"""
 
 from accounts import derived_secrets
 from accounts.config import AccountsConfig
@@ -37,10 +39,10 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str, em
 
 
 def count_password(connection: Connection, linked_id: str) -> None:
-    """Counts an attempt to enter the password on the page of a link that confirms an address. Raises RATE_LIMITED after
-    too many attempts.
+    """Counts an attempt to confirm an address: the person has opened the mailed link and enters the account's password
+    there. Raises RATE_LIMITED after too many attempts.
 
-    `linked_id`: the id of the user, or of the requested change of address.
+    `linked_id`: what the link is for, the id of a user (sign-up) or of a requested change of address.
     """
     _take(connection, f"verification:{linked_id}", PASSWORDS_PER_LINK, _DAY_SECONDS)
 
@@ -50,7 +52,7 @@ def count_login(connection: Connection, config: AccountsConfig, asker: str, emai
     limit cannot use up the tries of an address.
 
     Returns the names of the counters of the address, for `TryStore.give_back` after a success: only failures count for
-    an address. Raises RATE_LIMITED, whether or not the address has an account.
+    an address. Raises RATE_LIMITED over a limit, whether or not the address has an account.
     """
     _count_login_of_network(connection, config, asker)
     pair = derived_secrets.pseudonym(config, "login-from", f"{email} {asker}")
@@ -67,8 +69,8 @@ def forget_logins(connection: Connection, config: AccountsConfig, email: str) ->
 
 
 def count_reset(connection: Connection, config: AccountsConfig, asker: str, email: str) -> None:
-    """Counts a request for a reset link. Raises RATE_LIMITED over a limit, whether or not the address
-    has an account.
+    """Counts a request for a reset link, for the network (`asker`) and then for the address. Raises RATE_LIMITED over a
+    limit, whether or not the address has an account.
     """
     _count_login_of_network(connection, config, asker)
     subject = derived_secrets.pseudonym(config, "reset", email)
@@ -94,8 +96,8 @@ def count_email_change(connection: Connection, config: AccountsConfig, account_i
 
 
 def count_change(connection: Connection, user_id: str) -> str:
-    """Counts an attempt to enter the account's password within a session, such as to change it. Returns the counter's
-    name, for `TryStore.give_back` after a success.
+    """Counts an attempt to enter the account's password within a session, for example to choose a new one. Returns the
+    counter's name, for `TryStore.give_back` after a success.
 
     Raises RATE_LIMITED after too many failed attempts.
     """
@@ -105,7 +107,7 @@ def count_change(connection: Connection, user_id: str) -> str:
 
 
 def count_totp(connection: Connection, user_id: str) -> str:
-    """Counts a code of the second factor that is tried within a session. Returns the counter's name, for
+    """Counts an attempt to enter a code of the second factor within a session. Returns the counter's name, for
     `TryStore.give_back` when the code is right.
 
     Raises RATE_LIMITED after too many wrong codes.

@@ -195,7 +195,9 @@ def queue_verification(connection: Connection, user: User) -> None:
 
 
 def queue_connect_refused(connection: Connection, event: Event) -> None:
-    """Queues a mail that warns the account's owner: a login that connects a page came back in another browser."""
+    """Queues a mail that warns the account's owner: somebody began to connect a page, and the platform's login came
+    back in another browser.
+    """
     refused = msgspec.convert(event.data, ConnectRefused)
     try:
         owner = access.account(connection, event.account_id)

@@ -1,7 +1,8 @@
 """Sets new passwords: with a link from a mail or from the operator, or with the current password.
 
-Sessions end when the password changes. A reset link proves who reads the mailbox. It works once and for an hour. Only
-verified accounts get one: an unverified account may belong to somebody else than the reader of the mailbox.
+Sessions end when the password changes. A reset link works once, and for an hour. A person with a mailed link has proved
+to read the mailbox. Only verified accounts get links: an unverified account may belong to somebody else than the reader
+of the mailbox.
 """
 
 from accounts import access, derived_secrets, fields
@@ -34,10 +35,12 @@ _MAIL_DAYS = 1
 
 
 def request_reset(database: Database, config: AccountsConfig, request: RequestReset) -> Nothing:
-    """Queues a mail with a reset link, if a verified account has the address. An earlier link becomes invalid.
+    """Queues a mail with a reset link. The mail is sent only if a verified account has the address. An earlier link
+    becomes invalid.
 
     Nobody can tell from the answer whether the address has an account: the same row is stored for every address, and
-    only the loop that sends the mails looks for the account. Raises RATE_LIMITED, for every address alike.
+    only the loop that sends the mails looks for the account. After too many requests raises RATE_LIMITED, also whether
+    or not there is an account.
     """
     email = fields.email(request.email)
     with database.reading() as connection:

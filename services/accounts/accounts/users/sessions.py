@@ -87,8 +87,8 @@ def end_session(connection: Connection, caller: Caller, request: SessionId) -> S
 
 
 def end_all(connection: Connection, account_id: str, *, but: str = "") -> int:
-    """Ends the account's own sessions except the session `but`, because its password changed. Returns how many it
-    ended. The account's row must be locked.
+    """Ends the account's own sessions except the session `but`, because the account's password has changed. Returns how
+    many it ended. The account's row must be locked.
     """
     store = SessionStore(connection)
     before = store.count(account_id)
@@ -97,7 +97,9 @@ def end_all(connection: Connection, account_id: str, *, but: str = "") -> int:
 
 
 def forget(connection: Connection) -> int:
-    """Deletes sessions that ended at least a day ago. Returns how many it deleted."""
+    """Deletes one batch of sessions that ended at least a day ago; brand sessions are kept. Returns how many it
+    deleted.
+    """
     return SessionStore(connection).delete_ended(limit=_BATCH)
 
 

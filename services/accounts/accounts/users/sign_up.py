@@ -16,11 +16,12 @@ from contracts.errors import EMAIL_TAKEN, INVITE_REQUIRED, SIGNUPS_CLOSED, ApiEr
 
 
 def sign_up(database: Database, config: AccountsConfig, caller: Caller, request: SignUp) -> CreatedUser:
-    """Opens an account on the free tier: verified with an invite, otherwise unverified with a verification mail queued.
+    """Opens an account on the free tier. With an invite the account is verified; without one it is unverified, and a
+    verification mail is queued.
 
     Raises SIGNUPS_CLOSED, INVITE_REQUIRED or RATE_LIMITED, which reveal nothing about the address. Raises EMAIL_TAKEN
-    if the address has an account. If that account is unverified and has the same password, a sign-up without an invite
-    first queues its mail again.
+    if the address has a verified account or, without an invite, an unverified one. If that unverified account has the
+    same password, its verification mail is first queued again.
     """
     if config.signups == "off":
         raise ApiError(SIGNUPS_CLOSED)

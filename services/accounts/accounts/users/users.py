@@ -1,4 +1,4 @@
-"""Users: opening an account with its sandbox token, and changing its plan.
+"""Users: opens accounts with their sandbox tokens, reads and edits users, and changes tiers.
 
 The operator opens accounts with `create_user`; everybody else with sign_up.py.
 """
@@ -62,9 +62,10 @@ def open_account(
 ) -> CreatedUser:
     """Creates an account and its sandbox token. A repeat of the operation returns the same user and token.
 
-    A verified account replaces an unverified one with the same address. It gets an id of its own, so that it inherits
-    nothing. The first answer names the id of the replaced account, a repeated answer does not. `on_opened` is called in
-    the transaction. Raises EMAIL_TAKEN if another account has the address and is not replaced.
+    If `verified` is set, the new account replaces an unverified one with the same address. The new account has an id of
+    its own, so that it inherits nothing. The first answer names the id of the replaced account, a repeated answer does
+    not. `on_opened` is called in the transaction. Raises EMAIL_TAKEN if another account has the address and is not
+    replaced.
     """
     profile = {
         "email": fields.email(request.email),
@@ -90,10 +91,10 @@ def open_account(
 
 
 def _repeated(store: UserStore, caller: Caller, email: str, *, takes_over: bool) -> User | None:
-    """Returns the user that an earlier try of this operation created; None if the address is free or is taken over.
+    """Returns the user that an earlier try of this operation created; None if a user with this address can be created.
 
-    Raises EMAIL_TAKEN when another account has the address, unless that is unverified and `takes_over` is set;
-    IDEMPOTENCY_KEY_MISMATCH when the earlier try named another address.
+    `takes_over`: whether the new user may replace an unverified one. Raises EMAIL_TAKEN when an account with the
+    address is in the way, and IDEMPOTENCY_KEY_MISMATCH when the earlier try named another address.
     """
     holder = store.find_by_email(email)  # first, or a concurrent try that commits in between would be missed
     made = made_by(store, caller)
@@ -151,10 +152,11 @@ def _add_sandbox_token(connection: Connection, config: AccountsConfig, user: Use
 
 
 def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
-    """Returns the user whom the request names: the caller or the owner of the caller's account; for the operator, any
-    user.
+    """Returns the user whom the request names. That must be the caller or the owner of the caller's account; the
+    operator may name any user.
 
-    Raises NOT_FOUND, and EMAIL_NOT_VERIFIED if the request demands a verified account.
+    Raises NOT_FOUND for everybody else, and EMAIL_NOT_VERIFIED if the request demands a verified account and this one
+    is not.
     """
     if not caller.is_operator and request.user_id not in (caller.user_id, caller.account_id):
         raise fields.not_found()
@@ -209,9 +211,9 @@ def _name(field: str, value: str) -> str:
 def change_tier(connection: Connection, caller: Caller, request: ChangeTier) -> User:
     """Changes an account's tier from the next request on.
 
-    If the new limit is lower, active tokens stay, but no more can be created above the limit. Repeating the operation
-    changes nothing, also after a later change. Raises NOT_FOUND for an unknown user, and EMAIL_NOT_VERIFIED for an
-    unverified one.
+    If the account has more active tokens than the new tier allows, they stay, but no more can be created. Repeating the
+    operation changes nothing, also after a later change. Raises NOT_FOUND for an unknown user, and EMAIL_NOT_VERIFIED
+    for an unverified one.
     """
     caller.check_operator()
     tier = fields.tier(request.tier)

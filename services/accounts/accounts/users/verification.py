@@ -61,8 +61,8 @@ def confirm(database: Database, config: AccountsConfig, request: ConfirmVerifica
 
 
 def refuse(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
-    """Deletes an unverified account, because the owner of the mailbox says with the mail's link that they did not sign
-    up. A verified account stays.
+    """Deletes an unverified account: with the mail's link, the owner of the mailbox says that they did not sign up. A
+    verified account stays.
 
     Raises NOT_FOUND for a link that does not work, and if the account was deleted before.
     """
@@ -115,8 +115,8 @@ def void(connection: Connection, user: User, *, reason: str) -> None:
 
 
 def forget(connection: Connection) -> int:
-    """Deletes accounts that stayed unverified for too long, expired invites and old counts. Returns how many accounts
-    it deleted.
+    """Deletes one batch of accounts that stayed unverified for too long. Deletes expired invites as well, and the
+    counts of tries (limits.py) of past windows. Returns how many accounts it deleted.
     """
     InviteStore(connection).delete_expired()
     TryStore(connection).delete_old()

@@ -131,10 +131,10 @@ def _merged(request: SetAutoRefill, before: AutoRefillSettings | None) -> AutoRe
 
 
 def run_refills(database: Database, settings: CreditSettings, payments: PaymentProvider) -> int:
-    """Opens a refill for each account that is due for a check and needs one, then asks the payment provider to charge
-    the open refills.
+    """Checks the balance of each account that is marked for a check, and opens a refill where one is needed. Then asks
+    the payment provider about the open refills. Does nothing if the provider takes no payments.
 
-    Returns how many accounts and charges it handled.
+    Returns how many accounts it checked, plus how many refills it asked about.
     """
     if not payments.available:
         return 0
@@ -149,10 +149,11 @@ def run_refills(database: Database, settings: CreditSettings, payments: PaymentP
 
 
 def open_refill(database: Database, settings: CreditSettings, account_id: str) -> None:
-    """Stores an open refill (an automatic purchase that must still be paid) if the balance is below the threshold and
-    the limits on refills allow it.
+    """Stores an open refill (an automatic purchase that must still be paid) if the balance is below the owner's
+    threshold. Stores none while another refill is open, while the account owes credits, if there is no card that may be
+    charged, or if the limits on refills are reached.
 
-    Otherwise stores when to check the account again, or that no check is needed.
+    Stores as well when to check the account again, or that it need not be checked.
     """
     with database.transaction() as connection:
         state = Ledgers(connection).lock(account_id)
@@ -193,10 +194,10 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
 
 def is_card_exhausted(newest: Sequence[Refill]) -> bool:
     """Whether the card must not be charged any more: its last _MAX_DECLINES payments were all declined, or the newest
-    decline is permanent.
+    payment was declined for a permanent reason.
 
-    `newest`: the refills with this card since the settings were saved, newest first. A successful payment, or saving
-    the settings again, gives the card another chance.
+    `newest`: the refills with this card since the settings were saved, newest first. So after a successful payment, or
+    when the settings are saved again, the card may be charged again.
     """
     declines = [
         refill.state == "failed" and not (refill.error or "").startswith(_NOT_CARD_ERRORS)
@@ -269,8 +270,8 @@ def settle(connection: Connection, refill_id: str, payment: PaymentOutcome) -> A
     """Records the result of a refill's payment, and gives the account the credits if the refill was paid. Does nothing
     for an unknown refill.
 
-    A payment that succeeds late counts, whatever was recorded before. If the payment has been refunded already, its
-    credits are taken back at once; the caller announces the returned adjustment after the commit.
+    A late success replaces a failure that was recorded before. If the payment has been refunded already, its credits
+    are taken back at once; the caller announces the returned adjustment after the commit.
     """
     store, payments = Refills(connection), Payments(connection)
     if (refill := store.find(refill_id)) is None:

@@ -66,7 +66,8 @@ def check(connection: Connection, settings: CreditSettings, caller: Caller, requ
 def mark_refill_after_refusal(connection: Connection, caller: Caller) -> None:
     """Marks the account for auto-refill after a charge was refused with INSUFFICIENT_CREDITS and rolled back.
 
-    Otherwise an account whose credits are used up after a declined payment would never be refilled again.
+    A successful charge marks an account that is left with too few credits. But after a declined payment, an account
+    without credits can make no successful charge: without this mark it would never be refilled again.
     """
     store = Ledgers(connection)
     if store.read(caller.account_id).refill_below is not None:  # auto-refill is on
@@ -189,8 +190,8 @@ def _insufficient(settings: CreditSettings, book: Book, required: int) -> ApiErr
 
 
 def with_month_entries(state: LedgerState, tier: str) -> Book:
-    """Returns the sums of the account's ledger with this month's plan credits, and without those that have expired. The
-    next charge stores these changes.
+    """Returns what the account holds and owes as of now: the ledger's sums with this month's plan credits, and without
+    those that have expired. The ledger may still lack the entries for this; the next charge adds them.
     """
     new = ledger.due(state.book, ledger.month_of(state.now), PLANS[tier].plan_credits)
     return state.book.with_entries(new)

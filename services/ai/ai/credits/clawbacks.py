@@ -1,8 +1,8 @@
-"""Clawbacks: when a payment is refunded or disputed, its credits are taken back; when the dispute is won, they are
+"""Clawbacks: when a payment is refunded or disputed, its credits are taken back. When we win the dispute, they are
 given again.
 
-The service stores how much of a payment is refunded and the status of its disputes. From these follows how many credits
-to take back in all, and every notification adjusts the ledger to that number. So the result is the same if
+The service stores how much of a payment is refunded, and the status of its disputes. These data tell how many credits
+must be taken back in all, and every notification adjusts the ledger to that number. So the result is the same if
 notifications are repeated, out of order or ahead of the purchase.
 
 Credits are taken in proportion to the money, rounded down: a fraction of a credit stays with the customer, and a full
@@ -43,8 +43,8 @@ _KEEP_UNMATCHED = timedelta(days=90)
 class Adjustment:
     """A change of an account's credits because of a refund or dispute.
 
-    `credits` are taken back (negative) or given again; `owed` is the debt afterwards, and `newly_owed` how much of it
-    is new.
+    `credits`: how many were given again or, if negative, taken back. `owed`: the account's debt afterwards.
+    `newly_owed`: how much of the debt this change has added.
     """
 
     account_id: str
@@ -84,11 +84,12 @@ def apply_notification(database: Database, notification: PaymentRefund | Payment
 
 
 def adjust(connection: Connection, payment_id: str, cause: str | None = None) -> Adjustment | None:
-    """Adds a ledger entry, if necessary, so that as many credits are taken back as the payment's refunds and disputes
-    require now. Lock the payment's row before.
+    """Compares the credits that were taken back for a payment with those that its refunds and disputes require now, and
+    adds a ledger entry for the difference. The payment's row must be locked.
 
     `cause`: REFUND or DISPUTE, for the entry; by default DISPUTE if the payment has a dispute that withholds money,
-    else REFUND. Returns the change, which the caller announces after the commit; None when nothing changes.
+    else REFUND. Returns the change, which the caller announces after the commit; None if nothing changes, or if the
+    payment is not known as a purchase of credits.
     """
     store = Payments(connection)
     payment, disputes = store.find(payment_id), store.disputes(payment_id)
@@ -123,8 +124,8 @@ def adjust(connection: Connection, payment_id: str, cause: str | None = None) ->
 def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
     """Returns how many of a payment's credits must be taken back in all, because of its refunds and disputes. Pure.
 
-    A payment of unknown amount that is refunded or disputed counts as a whole, and so does one that is disputed in
-    another currency.
+    This is in proportion to the money. But all credits are taken back if the payment's amount is unknown and anything
+    is refunded or disputed, and if a dispute is in another currency.
     """
     amount, bought = payment.amount or 0, payment.credits or 0
     open_disputes = [dispute for dispute in disputes if dispute.status in _MONEY_WITHHELD]
@@ -135,8 +136,8 @@ def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
 
 
 def announce(adjusted: Adjustment | None) -> None:
-    """Logs an adjustment and counts it in the metrics that alerts read; does nothing for None. Call it after the
-    commit.
+    """Logs an adjustment. Counts credits that were taken back, and new debt, in the metrics that alerts read. Does
+    nothing for None. Call it after the commit.
     """
     if adjusted is None:
         return

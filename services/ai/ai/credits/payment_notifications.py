@@ -43,8 +43,8 @@ def receive(
 
 
 def sell_pack(database: Database, settings: CreditSettings, sale: PackSale) -> None:
-    """Gives an account the credits of a pack that was bought through a payment link, once per sale. If we have no
-    payment link for a pack of this size, only logs an error.
+    """Gives an account the credits of a pack that was bought through a payment link, once per sale. If the settings
+    have no payment link for a pack of this size, gives nothing and logs an error.
     """
     if sale.credits not in settings.pack_links:
         log.error("pack_unknown", sale_id=sale.sale_id, credits=sale.credits)

@@ -1,5 +1,6 @@
-"""Writes captions of about the requested length: charges them, keeps them for repeated calls, and refunds failed
-ones."""
+"""Writes captions of about the requested length. A caption is charged, and refunded if it fails; its text is kept, so
+that a repeated call gets it again.
+"""
 
 import time
 from functools import partial
@@ -23,8 +24,9 @@ log = structlog.get_logger()
 def write(context: AppContext, caller: Caller, request: api.WriteCaption) -> api.Caption:
     """Writes a caption.
 
-    Raises AI_NOT_CONFIGURED if there is no provider, INSUFFICIENT_CREDITS if the balance is too low,
-    AI_GENERATION_FAILED if the provider fails, and IDEMPOTENCY_IN_PROGRESS while the same operation runs.
+    Raises AI_NOT_CONFIGURED if there is no provider, BRAND_NOT_AUTHORIZED for a brand that the token may not use,
+    INSUFFICIENT_CREDITS if the balance is too low, AI_GENERATION_FAILED if the provider fails, and
+    IDEMPOTENCY_IN_PROGRESS while the same operation runs.
     """
     deadline = time.monotonic() + context.settings.caption_seconds
     work = partial(_write, context, caller, request, deadline)
@@ -74,8 +76,9 @@ def brief_of(request: api.WriteCaption) -> str:
 
 
 def compose(provider: Provider, brief: str, request: api.WriteCaption, deadline: float) -> str:
-    """Asks the provider for a text of about the requested length, and once more if the first has a wrong length. Raises
-    GenerationFailed if the provider fails, or if both texts have a wrong length.
+    """Asks the provider for a text, and cuts it to about the requested length. If no beginning of the text has the
+    right length, asks once more. Raises GenerationFailed if the provider fails, or if the second text does not fit
+    either.
     """
     asked = request.instruction
     if request.edit_text:

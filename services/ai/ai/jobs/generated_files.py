@@ -40,7 +40,7 @@ _RETRY_AFTER_SECONDS = 3
 
 
 class CommitOutcomeUnknown(ApiError):
-    """Raised when the media service did not answer a commit, so that it may have kept the file. The job is not refunded
+    """Raised when the media service did not answer a commit: it may have kept the file, or not. The job is not refunded
     until the media service answers.
     """
 
@@ -64,9 +64,9 @@ def save(
 ) -> Media:
     """Stores a generated file and returns it as a file of the media service.
 
-    `on_stored` gets the upload id once the bytes are stored, before the commit. Raises the errors of `on_stored`,
-    GenerationFailed, CommitOutcomeUnknown, and ApiError: QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or the error of the media
-    service for a file that it does not accept.
+    `on_stored` gets the upload id once the bytes are stored, before the commit. Raises GenerationFailed if the storage
+    does not take the bytes, and the errors of `chunks` and `on_stored`. Raises CommitOutcomeUnknown, and ApiError:
+    QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or the error of the media service for a file that it does not accept.
     """
     upload = BeginUpload(
         filename=file_name(job.prompt, EXTENSIONS[mime_type], job.id),
@@ -93,8 +93,8 @@ def _reserve(context: AppContext, job: Job, upload: BeginUpload) -> UploadTicket
     """Reserves room for a generated file with the media service, and returns where to send the bytes. Repeats the call
     while the media service is down or busy, because the provider's work is already paid for.
 
-    Room that an unanswered call has reserved is freed by the media service. Raises ApiError: the media service's
-    refusal, or SERVICE_UNAVAILABLE if the job's claim ends first.
+    If a call reserves room but its answer is lost, the media service frees this room later. Raises ApiError: the media
+    service's refusal, or SERVICE_UNAVAILABLE if the job's claim ends first.
     """
     while True:
         try:

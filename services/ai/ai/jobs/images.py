@@ -89,8 +89,8 @@ def _edit(context: AppContext, caller: Caller, request: api.EditImage, deadline:
 
 
 def single_reference(image_url: str | None, media_id: str | None, *, required: bool) -> dict[str, Any]:
-    """Returns the one image that an edit or a video starts from, as arguments of `references.collected`. Raises
-    VALIDATION_ERROR for two images, or for none if one is required.
+    """Returns the image that an edit or a video starts from, if there is one, as arguments of `references.collected`.
+    Raises VALIDATION_ERROR for two images, or for none if one is required.
     """
     if image_url is not None and media_id is not None:
         raise invalid("media_id", "Send image_url or media_id, not both")
@@ -153,8 +153,8 @@ def _make(
 
 def _save(context: AppContext, job: Job, picture: Picture) -> Media:
     """Stores the generated image and returns it. Its type is detected from its bytes, whatever the provider says.
-    Raises GenerationFailed if the file is not an image or the job has lost its claim, and ApiError if it cannot be
-    stored.
+    Raises GenerationFailed if the file is not an image, if the storage does not take the bytes, or if the job has lost
+    its claim. Raises ApiError if the media service does not accept the file or is down.
     """
     mime_type = detect_mime_type(picture.body)
     if mime_type not in REFERENCE_TYPES:
@@ -172,7 +172,7 @@ def _save(context: AppContext, job: Job, picture: Picture) -> Media:
 
 
 def _refusal_of(error: ApiError) -> ErrorRow:
-    """Returns the row of the table of error codes for the error that the client gets when storing the file failed with
-    `error`.
+    """Returns the error code (a row of the table of errors) of a job whose file could not be stored. `error`: why it
+    could not be stored.
     """
     return QUOTA_EXCEEDED if error.row in (QUOTA_EXCEEDED, FILE_TOO_LARGE) else AI_GENERATION_FAILED

@@ -44,10 +44,10 @@ _RETRY_AFTER_SECONDS = 3
 
 
 def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
-    """Returns the job that an earlier call of this operation has made, or None. A video counts as made once its job
-    exists.
+    """Returns the job of an earlier call of this operation: a finished image or caption, or a video in any state.
+    Returns None if no earlier call made a job.
 
-    Raises the error of a failed job, or IDEMPOTENCY_IN_PROGRESS while the earlier call runs.
+    Raises the error of an image or caption that failed, and IDEMPOTENCY_IN_PROGRESS while one is still being made.
     """
     with context.database.reading() as connection:
         job = Jobs(connection).by_operation(caller.account_id, caller.operation_id)
@@ -58,8 +58,8 @@ def once(context: AppContext, caller: Caller, work: Callable[[], T], show: Calla
     """Runs `work` once per operation and returns its result. If an earlier call of the operation has made a job,
     returns `show` of that job.
 
-    After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work`, the
-    error of an earlier call whose job failed, and IDEMPOTENCY_IN_PROGRESS while an earlier call runs.
+    After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work`, and
+    those of `job_of_earlier_call`.
     """
     if (earlier := job_of_earlier_call(context, caller)) is not None:
         return show(earlier)
@@ -100,7 +100,7 @@ def check_credits(context: AppContext, caller: Caller, kind: str) -> None:
 
 @contextmanager
 def _refill_after_refusal(context: AppContext, caller: Caller) -> Iterator[None]:
-    """Marks the account for auto-refill when the block raises INSUFFICIENT_CREDITS; the error goes on."""
+    """Marks the account for auto-refill when the block raises INSUFFICIENT_CREDITS. Raises the error again."""
     try:
         yield
     except ApiError as error:
@@ -158,9 +158,10 @@ def begin(
 def complete(
     context: AppContext, claim: Claim, *, media: Media | None = None, caption: str | None = None
 ) -> Job | None:
-    """Marks a claimed job as completed, and stages a video's event. Returns the job; None when the claim has lapsed.
+    """Marks a claimed job as completed, and stages the event if it is a video. Returns the job; None if the job has
+    ended or another worker has claimed it.
 
-    Raises SERVICE_UNAVAILABLE when the database stays away for longer than a claim lasts.
+    Raises SERVICE_UNAVAILABLE when the database is down for longer than a claim lasts.
     """
 
     def write(connection: Connection) -> Job | None:
@@ -179,10 +180,10 @@ def complete(
 
 
 def fail(context: AppContext, claim: Claim, error: str, row: ErrorRow = AI_GENERATION_FAILED) -> Job | None:
-    """Marks a claimed job as failed, refunds it, and stages a video's event. Returns the job; None when the claim has
-    lapsed.
+    """Marks a claimed job as failed, refunds it, and stages the event if it is a video. Returns the job; None if the
+    job has ended or another worker has claimed it.
 
-    Raises SERVICE_UNAVAILABLE when the database stays away for longer than a claim lasts.
+    Raises SERVICE_UNAVAILABLE when the database is down for longer than a claim lasts.
     """
     return note_failure(
         persist(
@@ -231,8 +232,9 @@ def note_failure(failed: Job | None) -> Job | None:
 
 
 def _stage_event(connection: Connection, event: str, data: JobCompleted | JobFailed, job: Job) -> None:
-    """Stages an event about a job. The event continues the trace of the step that ended the job, or else of the
-    request."""
+    """Stages an event about a job. The event belongs to the trace of the step that ended the job or, without such a
+    trace, to the trace of the client's request.
+    """
     cause = tracing.traceparent() or job.traceparent or ""
     staging = Staging(event, data, job.account_id, job.brand_id, cause, job.token_brand_ids)
     stage_all(connection, [staging])

@@ -17,8 +17,11 @@ _REASON = "The job did not finish in time."
 
 
 def fail_lost(context: AppContext) -> int:
-    """Marks a batch of lost jobs as failed and refunds them, each in a transaction of its own. A job is lost if its
-    process died and no other process can go on with it, or if it is over the time limit. Returns how many jobs failed.
+    """Marks a batch of lost jobs as failed and refunds them, each in a transaction of its own. Returns how many jobs
+    failed.
+
+    A job is lost if its process died and no other process can continue it, or if it has not ended within the time
+    limit.
     """
     limit_seconds = context.settings.job_limit_seconds
     with context.database.reading() as connection:

@@ -1,9 +1,10 @@
-"""Makes videos in steps: started at the provider, polled, stored, completed.
+"""Makes videos in steps: a video is started at the provider, polled, stored and completed.
 
 A worker of any process claims each step, and a step ends by storing when the next one is due. When a process dies, its
-claim lapses, and the next worker continues from what is stored. A worker whose claim has lapsed must not write.
+claim lapses, and the next worker continues from what is stored. Once another worker has claimed the job, the first can
+no longer write to it.
 
-The steps also finish the image of a process that died after storing its bytes: they commit that image.
+An image whose process died after storing the bytes is completed here as well: a step commits its file.
 """
 
 import time
@@ -41,8 +42,8 @@ class ClaimLost(Exception):
 
 
 def make_videos(context: AppContext) -> int:
-    """Starts the steps of videos that are due, at most as many as there are free slots, without waiting for their end.
-    Returns how many steps it started.
+    """Starts the due steps of videos, at most as many as there are free slots, without waiting until they end. Returns
+    how many steps it started.
     """
     free = context.video_steps_pool.free
     if free < 1:
@@ -144,8 +145,8 @@ def _begin(context: AppContext, job: Job, provider: Provider) -> None:
 
 
 def _commit_stored(context: AppContext, job: Job) -> Media | None:
-    """Commits the file whose bytes an earlier worker of this job has stored, and returns it; None if no worker has
-    stored any, or if the media service does not accept or no longer has the upload.
+    """Commits the file whose bytes an earlier worker of this job has stored, and returns it. Returns None if no worker
+    has stored bytes, or if the media service refuses the file or no longer has it.
     """
     if job.upload_id is None or job.upload_bytes is None:
         return None
@@ -216,7 +217,9 @@ def _read_type(chunks: Iterator[bytes]) -> tuple[bytes, str]:
 
 
 def _write_under_claim(context: AppContext, write: Callable[[Jobs], bool]) -> None:
-    """Runs `write`, which changes a job only while this worker's claim holds. Raises ClaimLost if the claim is lost."""
+    """Runs `write`, which changes a job only if this worker still holds it. Raises ClaimLost if the job has ended or
+    another worker has claimed it.
+    """
     if not lifecycle.persist(context, lambda connection: write(Jobs(connection))):
         raise ClaimLost
 

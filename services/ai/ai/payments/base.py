@@ -58,7 +58,8 @@ class PackSale:
 
 @dataclass(frozen=True, slots=True)
 class PaymentRefund:
-    """How much of a payment has been refunded so far: the sum of all refunds, in the currency's smallest unit.
+    """How much of a payment has been refunded so far. `refunded`: the sum of all refunds; `amount`: the whole payment;
+    both in the currency's smallest unit.
 
     `event_at` is the provider's time in seconds. An older event does not replace a newer one.
     """
@@ -88,12 +89,15 @@ Notification = PaymentOutcome | PackSale | PaymentRefund | PaymentDispute
 
 
 class OutcomeUnknown(Exception):
-    """Raised when the payment provider gave no usable answer to an order. Send the same order again."""
+    """Raised when the payment provider gave no usable answer, so that it is unknown whether a payment was made. The
+    same order may be sent again.
+    """
 
 
 class AnswerReplayed(OutcomeUnknown):
-    """Raised when the provider did nothing because it had received the order before: it repeated an earlier failure, or
-    the order has other values now. Search for the payment, and do not send the order again.
+    """Raised when the provider did nothing, because it had received an order with this id before. Either it repeated
+    its earlier failure, or the order's values have changed since. Search for the payment, and do not send the order
+    again.
     """
 
 
@@ -102,7 +106,7 @@ class BadSignature(Exception):
 
 
 class PaymentProvider(ABC):
-    """The calls to one payment provider. Thread-safe: one object serves all orders."""
+    """The interface to one payment provider. Thread-safe: one object serves all orders."""
 
     #: Whether the provider can take payments at all.
     available: bool = True
@@ -129,7 +133,8 @@ class PaymentProvider(ABC):
 
     @abstractmethod
     def read_hook(self, body: bytes, signature: str, now: datetime | None = None) -> Notification | None:
-        """Returns what a notification of the payment provider reports, or None when it is about something else.
+        """Returns what a notification of the payment provider reports, or None if it is about something else or cannot
+        be read.
 
         The notification's age is measured from `now`, by default this machine's clock. Raises BadSignature if it is too
         old or not signed by the provider.

@@ -13,7 +13,7 @@ from ai.payments.base import (
 
 
 class Manual(PaymentProvider):
-    """Takes no payments and accepts no notifications."""
+    """The payment provider that takes no payments and accepts no notifications."""
 
     available = False
 

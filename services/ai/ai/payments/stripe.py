@@ -1,8 +1,7 @@
 """Stripe's HTTP API: payments while the customer is absent (off-session PaymentIntents), and webhooks.
 
 A request that is repeated with the same Idempotency-Key and body within 24 hours gets the first answer again, even a
-500. The answers 401, 403, 409 and 429, which refuse a request before it begins, and failures of Stripe (5xx) say
-nothing about the outcome.
+500. The answers 401, 403, 409, 429 and 5xx do not tell whether an earlier request for the same payment had an effect.
 
 The shapes of charges and disputes follow Stripe's own descriptions, read on 2026-11-22: stripe-python 15.3.1
 (`_charge.py`: `amount_refunded`, `payment_intent`; `_dispute.py`: `amount`, `payment_intent`, `status`) and
@@ -78,7 +77,7 @@ class StripeSettings:
 
 
 class Stripe(PaymentProvider):
-    """Payments through one Stripe account."""
+    """The payment provider that takes payments through one Stripe account."""
 
     def __init__(self, settings: StripeSettings) -> None:
         self._settings = settings
@@ -161,8 +160,8 @@ class Stripe(PaymentProvider):
             return None
 
     def _check(self, body: bytes, signature: str, now: float) -> None:
-        """Checks a webhook's signature, `t=<seconds>,v1=<hex>`, which has several v1 while a secret is rotated. Raises
-        BadSignature if none of them is right or the time is too far from `now`.
+        """Checks the signature of a webhook: `t=<seconds>,v1=<hex>`, with several `v1` while a secret is rotated.
+        Raises BadSignature if no `v1` is right, or if the time is too far from `now` (in seconds since 1970).
         """
         parts = [part.strip().partition("=") for part in signature.split(",")]
         stamps = [value for name, _, value in parts if name == "t"]
@@ -192,8 +191,8 @@ def _notification(event: dict[str, Any]) -> Notification | None:
 
 
 def _refund(charge: dict[str, Any], event_at: int) -> PaymentRefund | None:
-    """Returns how much of a charge is refunded, read from Stripe's charge. None for a charge without a PaymentIntent,
-    which is not ours.
+    """Returns how much of a charge is refunded, read from Stripe's charge. Returns None for a charge without a
+    PaymentIntent: we did not make it.
     """
     if charge["payment_intent"] is None:
         return None
@@ -207,8 +206,8 @@ def _refund(charge: dict[str, Any], event_at: int) -> PaymentRefund | None:
 
 
 def _dispute(dispute: dict[str, Any], event_at: int) -> PaymentDispute | None:
-    """Returns the state of a dispute, read from Stripe's dispute. None for a charge without a PaymentIntent, which is
-    not ours.
+    """Returns the state of a dispute, read from Stripe's dispute. Returns None if its charge has no PaymentIntent: we
+    did not make that charge.
     """
     if dispute["payment_intent"] is None:
         return None
@@ -267,8 +266,8 @@ def _reason(failure: dict[str, Any], otherwise: str) -> str:
 
 
 def _pack_sale(session: dict[str, Any]) -> PackSale | None:
-    """Returns the sale of a pack, read from Stripe's checkout session. None for a checkout that is not paid, or does
-    not come from our payment links (`metadata[credits]`).
+    """Returns the sale of a pack, read from Stripe's checkout session. Returns None if the checkout is not paid, or was
+    not begun with one of our payment links (they set `metadata[credits]`).
     """
     account_id = session.get("client_reference_id")
     size = str((session.get("metadata") or {}).get("credits", ""))

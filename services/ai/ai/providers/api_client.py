@@ -40,7 +40,7 @@ Explain = Callable[[int, bytes], GenerationFailed]
 
 
 class ApiClient:
-    """Calls to one API at one base address. Every method may raise GenerationFailed."""
+    """A client of one API at one base address. Every method may raise GenerationFailed."""
 
     def __init__(self, base_url: str, headers: Mapping[str, str], error_of: Explain) -> None:
         self.base_url = base_url.rstrip("/")
@@ -57,8 +57,8 @@ class ApiClient:
         deadline: float,
         content_type: str = "application/json",
     ) -> T:
-        """Sends a request to generate something, and returns the answer, decoded as the type `answer`. Sends it again
-        only after 503, or after 429 with a time to wait.
+        """Sends a request to generate something, and returns the answer, decoded as the type `answer`. After 503, or
+        429 with a time to wait, sends it again: at most three times in all, and only before the deadline.
         """
         for tries_left in range(_MAX_TRIES - 1, -1, -1):
             try:
@@ -215,7 +215,7 @@ def _origin(url: str) -> tuple[str, str]:
 
 
 def _seconds(value: str | None) -> float | None:
-    """Returns the seconds in a Retry-After header; None if there is none or it is not a number. These APIs do not send
-    it as a date.
+    """Returns the seconds in a Retry-After header; None if it is missing or not a whole number. These APIs do not send
+    a date in it.
     """
     return float(value) if value and value.isdecimal() else None

@@ -16,8 +16,8 @@ CAPTION_TOKENS = 8_192
 
 
 class GenerationFailed(Exception):
-    """Raised when the AI provider generated nothing. `reason` is shown to the client: a sentence without keys,
-    addresses or internals.
+    """Raised when a generation failed: the AI provider generated nothing, or its result is unusable or could not be
+    stored. `reason` is shown to the client: a sentence without keys, addresses or internals.
     """
 
     def __init__(self, reason: str, *, transient: bool = False, wait_seconds: float | None = None) -> None:
@@ -30,8 +30,9 @@ class GenerationFailed(Exception):
 
 
 def refusal(status: int, said: str, *, wait_seconds: float | None = None) -> GenerationFailed:
-    """Returns the error for an answer with this HTTP status. `said` is the provider's own text, which the client is
-    shown only for invalid requests. `wait_seconds`: when a retry may succeed.
+    """Returns the error for an answer with this HTTP status. `said` is the provider's own text; the client sees it only
+    if the provider refused the request itself. `wait_seconds`: after how many seconds a retry may succeed; used for 429
+    only.
     """
     if status in (401, 403):
         return GenerationFailed("The AI provider rejected our credentials.")
@@ -66,15 +67,16 @@ class Clip:
 
 def whole_sentences_of(text: str) -> str:
     """Returns the whole sentences of a caption that was cut off at its token limit. Raises GenerationFailed if there is
-    none."""
+    no whole sentence.
+    """
     if not (whole := caption_text.whole_sentences(text)):
         raise GenerationFailed("The AI provider returned no complete sentence.")
     return whole
 
 
 class Provider:
-    """One AI API. Every method ends by `deadline` (by `time.monotonic`), and may raise GenerationFailed. It implements
-    the methods for the kinds of work in `offers`.
+    """An AI provider: one API that generates images, videos or captions. A subclass implements the methods for the
+    kinds of work in `offers`. Each method ends by `deadline` (by `time.monotonic`), and may raise GenerationFailed.
     """
 
     name = ""
@@ -103,8 +105,9 @@ class Provider:
         raise NotImplementedError
 
     def poll_video(self, operation: str, *, deadline: float) -> str | None:
-        """Returns the URL of the finished video, or None while it is being generated. After a GenerationFailed that is
-        not transient, the video has failed for good."""
+        """Returns the URL of the finished video, or None while it is being generated. Raises GenerationFailed: if the
+        error is `transient`, poll again; otherwise the video has failed for good.
+        """
         raise NotImplementedError
 
     def fetch_video(self, address: str, *, deadline: float) -> AbstractContextManager[Clip]:

@@ -106,7 +106,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class Gemini(Provider):
-    """The Gemini API with a key of Google AI Studio."""
+    """The provider that calls the Gemini API with a key of Google AI Studio."""
 
     name = "gemini"
     offers = frozenset({IMAGES, VIDEOS, CAPTIONS})
@@ -193,8 +193,8 @@ class Gemini(Provider):
 
 
 def error_of(status: int, body: bytes) -> GenerationFailed:
-    """Builds the error for Gemini's answer with this HTTP status and body. If the answer has a RetryInfo, the error
-    says when a retry may succeed.
+    """Builds the error for Gemini's answer with this HTTP status and body. For a 429 with a RetryInfo, the error says
+    when a retry may succeed.
     """
     try:
         problem = msgspec.json.decode(body, type=_Failure).error

@@ -77,7 +77,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 class OpenAi(Provider):
-    """OpenAI's API with a bearer key."""
+    """The provider that calls OpenAI's API with a bearer key."""
 
     name = "openai"
     offers = frozenset({IMAGES, CAPTIONS})

@@ -48,7 +48,8 @@ def whole_sentences(text: str) -> str:
 
 
 def cut_to_fit(text: str, words: int) -> str | None:
-    """Returns the longest beginning of the text, in whole sentences, whose length fits `words`; None if nothing fits.
+    """Returns the text if its number of words fits `words`. Otherwise returns its longest beginning of whole sentences
+    that fits; None if nothing fits.
 
     Reads the text once, however long it is: this runs on the event loop.
     """

@@ -91,15 +91,15 @@ def ends_at(month: date) -> datetime:
 
 
 def open_month(book: Book, month: date) -> date:
-    """Returns the month whose plan credits are valid: the present month, or the newest month with granted credits if
-    that is later, because a clock was set back.
+    """Returns the month whose plan credits are valid. That is the present month, or the newest month with granted
+    credits if that is later (because a clock was set back).
     """
     return month if book.month is None else max(book.month, month)
 
 
 def due(book: Book, month: date, plan_credits: int) -> list[Entry]:
-    """Returns the ledger entries that are still missing for the month: those by which the unused plan credits of an
-    earlier month expire, and those that grant this month's. Empty if none is missing.
+    """Returns the ledger entries that are still missing for the month. Such an entry lets unused plan credits of an
+    earlier month expire, or grants the plan credits of this month. Empty if none is missing.
 
     After a change to a larger plan within the month, the difference is granted at once; a change to a smaller plan
     shows in the next month.

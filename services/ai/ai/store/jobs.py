@@ -1,4 +1,4 @@
-"""SQL of jobs. Each statement contains the condition of its change, such as the claim's fence."""
+"""SQL of jobs. A statement that changes a claimed job checks in its own condition that the claim still holds."""
 
 from datetime import UTC, datetime
 from typing import Any, get_args
@@ -99,11 +99,11 @@ def _listed(only: str) -> TextClause:
 
 
 def _listed_within(only: str) -> TextClause:
-    """Returns the statement that lists the newest jobs of the requested kinds that a token with limited brands may see.
-    `only`: a further SQL condition.
+    """Returns the statement that lists the newest jobs that a token with limited brands may see, of the requested
+    kinds. `only`: a further SQL condition.
 
-    It reads the newest jobs of each set of brands to which a token of the account was limited, so its cost does not
-    grow with the number of jobs.
+    For each set of brands to which tokens of the account were limited, it reads only the newest jobs. So its cost does
+    not grow with the number of jobs.
     """
     return text(
         f"""
@@ -128,7 +128,9 @@ class Jobs:
         self._connection = connection
 
     def add(self, values: dict[str, Any], lease_seconds: float) -> Job:
-        """Adds a job that this process has claimed. The caller has locked its operation."""
+        """Adds a job, which is claimed for this process for `lease_seconds`, and returns it. The job's operation must
+        be locked.
+        """
         wake_at = text("clock_timestamp() + make_interval(secs => :lease)").bindparams(lease=lease_seconds)
         statement = insert(jobs).values(
             **values,
@@ -197,30 +199,38 @@ class Jobs:
             self._connection.execute(_RENEW, {**split, "lease": lease_seconds})
 
     def note_start_attempt(self, claim: Claim, provider: str) -> bool:
-        """Counts that the video is about to be started at this provider. Returns False when the claim has lapsed."""
+        """Counts one start of the video, which the worker makes next, and stores the provider. Returns False if the job
+        has ended, another worker has claimed it, or the video has been started already.
+        """
         return self._changed(_BEGIN_START, claim, provider=provider)
 
     def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
         """Takes back one counted start of the video, because the provider asked to try later. The next start is due in
-        `seconds`. Returns False when the claim has lapsed.
+        `seconds`. Returns False if the job has ended or another worker has claimed it.
         """
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
 
     def started(self, claim: Claim, operation: str) -> bool:
-        """Stores the provider's id of the operation that makes the video. Returns False when the claim has lapsed."""
+        """Stores the provider's id of the operation that makes the video. Returns False if the job has ended or another
+        worker has claimed it.
+        """
         return self._changed(_STARTED, claim, operation=operation)
 
     def uploaded(self, claim: Claim, upload_id: str, upload_bytes: int) -> bool:
-        """Stores that the generated file's bytes are in object storage. Returns False when the claim has lapsed."""
+        """Stores that the generated file's bytes are in object storage. Returns False if the job has ended or another
+        worker has claimed it.
+        """
         return self._changed(_UPLOADED, claim, upload_id=upload_id, upload_bytes=upload_bytes)
 
     def postpone(self, claim: Claim, seconds: float) -> bool:
-        """Ends the step and its claim: the next step is due in `seconds`. Returns False when the claim has lapsed."""
+        """Ends the step and its claim: the next step is due in `seconds`. Returns False if the job has ended or another
+        worker has claimed it.
+        """
         return self._changed(_PUT_OFF, claim, seconds=seconds)
 
     def complete(self, claim: Claim, *, media: Media | None = None, caption: str | None = None) -> Job | None:
-        """Marks the job as completed and returns it. Returns None when the claim has lapsed, because the job has ended
-        or another worker has claimed it.
+        """Marks the job as completed and returns it. Returns None if the job has ended or another worker has claimed
+        it.
         """
         stored = None if media is None else msgspec.json.encode(media).decode()
         return self._one(_COMPLETE, {**claim._asdict(), "media": stored, "caption": caption})
@@ -234,7 +244,9 @@ class Jobs:
         )
 
     def fail(self, claim: Claim, code: str, error: str) -> Job | None:
-        """Marks the job as failed and returns it; None when the claim has lapsed. Refund it in the same transaction."""
+        """Marks the job as failed and returns it. Returns None if the job has ended or another worker has claimed it.
+        Refund the job in the same transaction.
+        """
         return self._one(_FAIL_HELD, {**claim._asdict(), "code": code, "error": error})
 
     def has_failed(self, job_id: str) -> bool:
@@ -242,8 +254,8 @@ class Jobs:
         return self._connection.execute(statement).first() is not None
 
     def lost(self, limit_seconds: float, limit: int) -> list[Claim]:
-        """Returns the claims of jobs that no worker will end: their process died and no other can go on with them, or
-        they are over the time limit.
+        """Returns the claims of jobs that no worker will finish: the job's process died and no other can continue it,
+        or the job is over the time limit.
         """
         rows = self._connection.execute(_FIND_LOST, {"limit_seconds": limit_seconds, "limit": limit})
         return [Claim(row.id, row.fence) for row in rows]
@@ -261,8 +273,9 @@ class Jobs:
 
     @staticmethod
     def _visible(account_id: str, brand_ids: tuple[str, ...] | None) -> Any:
-        """Returns the statement that selects the jobs that a token may see. A token that is limited to brands sees only
-        the jobs of tokens that were limited to some of these brands (decisions "Who sees and pays what").
+        """Returns the statement that selects the jobs that a token may see. A token that is limited to brands sees a
+        job only if the token that made the job was limited too, and to none but these brands (decisions "Who sees and
+        pays what").
         """
         statement = select(jobs).where(jobs.c.account_id == account_id, jobs.c.kind != CAPTION)
         if brand_ids is not None:

@@ -128,8 +128,8 @@ class Ledgers:
             self._connection.exec_driver_sql(_CLOSE, {"account_id": account_id})
 
     def wrong_count(self) -> int:
-        """Returns how many ledgers do not add up or are below zero, plus how many closings are wrong. Reads every
-        entry.
+        """Returns how many ledgers are wrong (their entries do not add up to zero, or a sum is below zero), plus how
+        many closings are wrong. Reads every entry.
         """
         return int(self._connection.exec_driver_sql(_SOUND).scalar_one())
 

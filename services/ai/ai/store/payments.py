@@ -92,7 +92,8 @@ class Payments:
 
     def note_refund(self, payment_id: str, told_at: int, amount: int, refunded: int, currency: str) -> None:
         """Stores how much of the payment is refunded, unless a newer event is known. `told_at`: Stripe's time in
-        seconds."""
+        seconds. `amount` (of the payment) and `refunded` are in the currency's smallest unit.
+        """
         newer = tuple_(payments.c.refunded_at, payments.c.refunded) <= tuple_(
             literal(told_at), literal(refunded)
         )

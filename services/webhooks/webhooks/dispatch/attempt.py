@@ -1,5 +1,6 @@
-"""One attempt at a delivery: signs the body and posts it. Before its first attempt, a delivery uses a unit of the
-account's monthly webhooks counter, which the quota service keeps.
+"""Makes one attempt at a delivery: signs the body and posts it to the endpoint. Also charges the units of deliveries:
+before its first attempt, a delivery uses a unit of the account's monthly webhooks counter, which the quota service
+keeps.
 """
 
 import math

@@ -1,9 +1,9 @@
 """The loop that delivers: takes endpoint queues with due deliveries, loads their deliveries, charges a unit for each
 delivery that needs one, and runs attempts.
 
-Nothing waits for a whole batch: each attempt that ends makes room for the next one of its endpoint. Each tick loads
-deliveries for all queues that have room. A tick considers all endpoints with due deliveries, however long their queues
-are.
+No attempt waits for others to end: each attempt that ends makes room for the next one of its endpoint. Each tick
+considers all endpoints with due deliveries, however long their queues are, and loads deliveries for the queues that
+have room, up to a limit.
 """
 
 import threading
@@ -118,8 +118,8 @@ class DeliveryDispatcher:
         return became_ready + taken + len(due)
 
     def renew(self) -> None:
-        """Renews the leases of the queues in use, ends those of idle queues, and drops queues whose lease another
-        process has.
+        """Renews the leases of the queues in use, and ends the leases of idle queues. Removes from memory the queues
+        that another process has leased meanwhile.
         """
         idle = self._set_aside([queue for queue in self.queues.values() if queue.is_idle(_LINGER_SECONDS)])
         with self._database.reading() as connection:
@@ -159,8 +159,8 @@ class DeliveryDispatcher:
         return len(taken)
 
     def _refresh(self, endpoints: Collection[Endpoint]) -> None:
-        """Copies URL, secrets and state of each of these endpoints, as just read from the database, into its queue in
-        memory. Drops the waiting deliveries of a subscription that was deleted or disabled.
+        """Copies URL, secrets and state of these endpoints, as just read from the database, into their queues in
+        memory. If a subscription was deleted or disabled, drops the deliveries of its queue that wait.
         """
         with self._lock:
             for endpoint in endpoints:
@@ -245,8 +245,8 @@ class DeliveryDispatcher:
                 self._begin([one for one in due if has_unit.get(one.id)])
 
     def _begin(self, due: Collection[DueDelivery]) -> None:
-        """Adds these deliveries, whose units are charged, to those that wait for an attempt. Then begins attempts while
-        there are free slots; the queue that was least recently used comes first.
+        """Adds these deliveries to those that wait for an attempt; no unit has to be charged for them any more. Then
+        begins attempts while there are free slots; the queue that was least recently used comes first.
         """
         for one in due:
             queue = self.queues.get(one.subscription_id)
@@ -261,8 +261,8 @@ class DeliveryDispatcher:
         self._remember_charged(queue.clear())
 
     def _remember_charged(self, due: Collection[DueDelivery]) -> None:
-        """Remembers the deliveries among these (all of them charged) whose rows do not show the charge yet. The next
-        tick stores it in the rows, so that a later attempt does not charge again.
+        """Remembers those of these deliveries that were charged, but whose rows do not say so yet. The next tick stores
+        the charge in the rows, so that a later attempt does not charge again.
         """
         self._dropped = [*self._dropped, *(one for one in due if attempt.needs_unit(one))]
 

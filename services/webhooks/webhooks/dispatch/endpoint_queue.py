@@ -31,8 +31,8 @@ _MIN_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 15.0
 
 
 class EndpointQueue:
-    """The deliveries of one subscription that wait in memory to be sent. Hold the dispatcher's lock to call a method
-    that changes the queue.
+    """The deliveries of one subscription that this process has loaded, and the state of its endpoint. Hold the
+    dispatcher's lock to call a method that changes the queue.
     """
 
     def __init__(
@@ -87,8 +87,8 @@ class EndpointQueue:
     def _record(self, outcomes: list[Outcome]) -> list[Recorded | None]:
         """Records outcomes, and at once copies the endpoint's count of failures in a row from each result.
 
-        If the threads that wait for the results copied it, an older count could replace a newer one and permit too many
-        attempts.
+        The threads that wait for the results must not copy it: an older count could then replace a newer one and permit
+        too many attempts.
         """
         written = self._write(outcomes)
         for recorded in written:
@@ -97,10 +97,11 @@ class EndpointQueue:
         return written
 
     def wanted(self, most: int) -> int:
-        """Returns how many more deliveries to load now, if the queue may hold at most `most`.
+        """Returns how many more deliveries to load now. The queue may hold `most` deliveries, and fewer if it is new or
+        its endpoint has failed (`prefetch`).
 
-        Returns 0 while the queue is more than half full, paused, or without a readable secret: nothing is sent
-        unsigned.
+        Returns 0 while the queue is paused, while more than half of its places are taken, and while it has no readable
+        secret: nothing is sent unsigned.
         """
         limit = prefetch(self.failures, self.acknowledged, most)
         has_enough = len(self.loaded) > limit // 2
@@ -109,8 +110,8 @@ class EndpointQueue:
         return limit - len(self.loaded)
 
     def make_ready(self, due: DueDelivery) -> bool:
-        """Adds a loaded delivery, whose unit is charged, to the end of those that wait for an attempt. Returns False if
-        the delivery was dropped meanwhile.
+        """Adds a loaded delivery, for which no unit has to be charged any more, to the end of those that wait for an
+        attempt. Returns False if the delivery has been dropped from the queue meanwhile.
         """
         is_loaded = self.loaded.get(due.id) is due
         if is_loaded:
@@ -128,8 +129,8 @@ class EndpointQueue:
         return due
 
     def assess(self, outcome: Outcome) -> Outcome:
-        """Decides whether a failure that may be local is the receiver's after all (`is_receivers_fault`), and returns
-        the outcome with `is_local` set accordingly.
+        """Notes whether the endpoint could be reached, and returns the outcome. An outcome with `is_local` (our own
+        network may have caused the failure) is returned without it if the receiver is to blame (`is_receivers_fault`).
         """
         if not outcome.is_local:
             self.unreachable_since = math.inf
@@ -138,8 +139,9 @@ class EndpointQueue:
         return outcome._replace(is_local=not is_receivers_fault(self.unreachable_since, outcome.others_at))
 
     def postpone(self) -> list[DueDelivery]:
-        """Pauses the endpoint and drops the deliveries whose attempt has not begun; they stay due. Returns those of
-        them that were charged and waited for an attempt.
+        """Pauses the endpoint, and drops from memory the deliveries whose attempt has not begun; in the database they
+        stay due. Returns those dropped deliveries that were ready for an attempt: no further unit may be charged for
+        them.
         """
         now = time.monotonic()
         self.paused_until = now + pause_seconds(now - self.unreachable_since)
@@ -149,9 +151,8 @@ class EndpointQueue:
         """Updates the queue after an outcome was recorded: response time, successes, whether the subscription is
         active.
 
-        If the outcome disabled the subscription, drops the deliveries whose attempt has not begun. Returns those of
-        them for which the account's quota was already charged, which a later attempt must not charge again; otherwise
-        an empty list.
+        If the outcome disabled the subscription, drops the deliveries whose attempt has not begun. Returns those
+        dropped deliveries that were ready for an attempt: no further unit may be charged for them.
         """
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.answered_at - outcome.began_at
@@ -167,10 +168,10 @@ class EndpointQueue:
         self.used_at = time.monotonic()
 
     def clear(self) -> list[DueDelivery]:
-        """Drops the deliveries whose attempt has not begun, because the subscription has changed or another process may
-        hold the queue.
+        """Drops from memory the deliveries whose attempt has not begun: the subscription has changed, the endpoint is
+        paused, or another process may hold the queue.
 
-        Returns those of them for which the account's quota was already charged.
+        Returns those dropped deliveries that were ready for an attempt: no further unit may be charged for them.
         """
         self.generation += 1
         dropped = list(self.ready)
@@ -186,13 +187,16 @@ def is_receivers_fault(unreachable_since: float, others_at: float) -> bool:
     """Whether the receiver, and not our network, is to blame for a failure to reach its endpoint.
 
     That is so if another endpoint was reached after this one had been unreachable for a minute. `unreachable_since`:
-    the time since which each attempt to this endpoint has failed; `others_at`: the last success of another endpoint.
+    when the unbroken series of failures to reach this endpoint began. `others_at`: when another endpoint was last
+    reached. Both are of `time.monotonic`.
     """
     return others_at >= unreachable_since + _BLAME_SECONDS
 
 
 def pause_seconds(unreachable_seconds: float) -> float:
-    """Returns the pause before the next attempt to an endpoint that has been unreachable for `unreachable_seconds`."""
+    """Returns the seconds to pause before the next attempt to an endpoint that has been unreachable for
+    `unreachable_seconds`.
+    """
     return min(max(unreachable_seconds, _MIN_PAUSE_SECONDS), _MAX_PAUSE_SECONDS)
 
 

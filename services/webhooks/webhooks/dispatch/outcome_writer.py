@@ -1,8 +1,8 @@
 """Records the outcomes of many attempts in one statement.
 
-While one statement runs, the next outcomes gather: a single outcome is written at once, hundreds share a commit. The
-outcomes of one endpoint are written in the order of the receiver's answers, even after an outage of the database,
-because failures in a row are counted in that order.
+While one statement runs, the next outcomes are collected. So a single outcome is written at once, and under load
+hundreds share a commit. The outcomes of one endpoint are written in the order of the receiver's answers, even after an
+outage of the database, because failures in a row are counted in that order.
 """
 
 import time

@@ -41,7 +41,7 @@ def _reached(caller: Caller, row: SubscriptionRow | None) -> SubscriptionRow:
 
 def _lies_within(caller: Caller, row: SubscriptionRow) -> bool:
     """Whether the caller's token may use all brands of the token that made the subscription, and all brands whose
-    events the subscription gets (which may differ).
+    events the subscription gets. The two sets of brands may differ.
     """
     if caller.brand_ids is None:
         return True

@@ -65,8 +65,8 @@ def show(app: AppContext, caller: Caller, request: api.DeliveryPath) -> api.Deli
 
 
 def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.FoundDeliveries:
-    """Returns the deliveries of events about these posts, and the tests and replays that these operations asked for, to
-    the subscriptions that the caller may see.
+    """Returns deliveries to the subscriptions that the caller may see: those of events about the request's posts, and
+    the tests and replays that its operations asked for. Oldest first, at most a hundred.
     """
     with app.database.reading() as connection:
         visible = Subscriptions(connection).newest(

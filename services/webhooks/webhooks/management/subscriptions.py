@@ -1,4 +1,6 @@
-"""Subscriptions: create, list, edit, delete, enable, rotate their secrets, and encrypt these with a new key."""
+"""Creates, lists, edits, deletes and enables subscriptions; rotates their secrets, and encrypts the secrets with a new
+key.
+"""
 
 from datetime import UTC, timedelta
 from functools import partial
@@ -217,8 +219,8 @@ def _name(name: str) -> str:
 
 
 def _url(app: AppContext, caller: Caller, url: str) -> str:
-    """Returns the URL if it is `log:`, in the public internet, or in a private network that this account may use.
-    Raises VALIDATION_ERROR for any other.
+    """Returns the URL if this account may use it: `log:` (deliveries are only logged), an address in the public
+    internet, or one in a private network that is allowed to the account. Raises VALIDATION_ERROR for any other.
     """
     if url == api.LOG_URL:
         return url

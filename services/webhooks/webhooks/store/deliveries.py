@@ -172,7 +172,7 @@ class Deliveries:
         limit: int,
     ) -> list[tuple[str, DeliveryRow]]:
         """Returns the deliveries of events about these posts, and the tests and replays that these operations asked
-        for, with their subscription ids, oldest first.
+        for. Only deliveries to these subscriptions are returned, oldest first, each as (subscription id, delivery).
         """
         values = {
             "subscription_ids": list(subscription_ids),

@@ -218,10 +218,10 @@ class EndpointQueues:
         return _MAKE_READY.run(self._connection, {"limit": limit}).rowcount
 
     def look(self, held: dict[str, bool]) -> list[Endpoint]:
-        """Returns the endpoints with due deliveries, the longest waiting first, then endpoints without due deliveries
-        whose queue has loaded deliveries in this process.
+        """Returns the endpoints with due deliveries, the longest waiting first. After them come endpoints without due
+        deliveries, if this process has loaded deliveries of their queues.
 
-        `held`: the queues that this process holds, by id → whether it has loaded deliveries of the queue. Secrets of a
+        `held`: the queues that this process holds: id → whether it has loaded deliveries of the queue. Secrets of a
         queue that another process holds are left out.
         """
         busy = [id_ for id_, is_busy in held.items() if is_busy]
@@ -229,8 +229,8 @@ class EndpointQueues:
         return [Endpoint._make(row)._replace(secrets=tuple(row.secrets)) for row in rows]
 
     def fail_late(self, subscription_ids: Collection[str]) -> None:
-        """Marks disabled subscriptions for the clean-up once more, so that it also fails deliveries that arrived after
-        it had failed the earlier ones.
+        """Marks disabled subscriptions for the clean-up once more. The clean-up then also fails the deliveries that
+        arrived after its earlier run.
         """
         _MARK_ENDING.run(self._connection, {"ids": list(subscription_ids)})
 
@@ -240,8 +240,8 @@ class EndpointQueues:
         return count, float(seconds or 0)
 
     def take(self, subscription_ids: Collection[str], lease_seconds: float) -> list[tuple[str, int, int]]:
-        """Leases those of these queues that no process holds. Returns for each leased queue (subscription id, fence,
-        failures in a row).
+        """Leases those of the named queues that no process holds. Returns (subscription id, fence, failures in a row)
+        for each leased queue.
         """
         parameters = {"ids": list(subscription_ids), "lease": lease_seconds}
         rows = _TAKE.run(self._connection, parameters)

@@ -156,9 +156,10 @@ class Subscriptions:
     ) -> list[SubscriptionRow]:
         """Returns at most `limit` subscriptions of the account, newest first.
 
-        `brand_ids`: the brands that a token is limited to; None: all. A limited token gets only subscriptions whose
-        brands, and those of the token that made them, are all among these; it gets none that is for all brands.
-        `status`: only those in this state. `before`: (created_at, id) of the last one of the previous page.
+        `brand_ids`: the brands that the caller's token is limited to; None: it is not limited. A limited token gets a
+        subscription only if the subscription is limited to brands too, and if all of these, and all brands of the token
+        that made it, are among `brand_ids`. `status`: lists only subscriptions in this state. `before`: (created_at,
+        id) of the last subscription of the previous page.
         """
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
@@ -226,11 +227,11 @@ class Subscriptions:
         return self._newest_secret(subscription_id, secrets.c.operation_id == operation_id)
 
     def secret_before(self, subscription_id: str, secret_id: str) -> SecretRow | None:
-        """Returns the subscription's secret that came before the one with this id; None if there is none."""
+        """Returns the secret that the subscription had before the secret `secret_id`; None if there is none."""
         return self._newest_secret(subscription_id, secrets.c.id < secret_id)
 
     def valid_secrets(self, subscription_id: str) -> list[str]:
-        """Returns the encrypted secrets with which deliveries are signed now, newest first."""
+        """Returns the subscription's valid secrets, encrypted, newest first."""
         is_valid = secrets.c.expires_at.is_(None) | (secrets.c.expires_at > clock_now())
         statement = select(secrets.c.secret).where(secrets.c.subscription_id == subscription_id, is_valid)
         return list(self._connection.execute(statement.order_by(secrets.c.id.desc())).scalars())
