@@ -1,4 +1,6 @@
-"""The period that a calendar shows, in one time zone: a month in whole weeks or as a list, a week or a day. Pure."""
+"""The period that a calendar shows, in one time zone: a day, a week, a month as whole weeks, or a month as a list.
+Pure.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
