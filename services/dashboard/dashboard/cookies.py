@@ -54,8 +54,8 @@ class SharedWork:
     scopes: list[str]
 
     def may(self, scope: str) -> bool:
-        """Whether the person's role on the brand permits this scope. Never true for scopes that manage the account,
-        which only an owner has.
+        """Whether the person's role on the brand permits this scope. False for every scope that manages the account:
+        only the account's owner has these.
         """
         return scope not in _OWNERS and (scope in self.scopes or "*" in self.scopes)
 

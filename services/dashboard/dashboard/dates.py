@@ -21,17 +21,17 @@ _DAY_SECONDS = 86_400.0
 
 @dataclass(frozen=True)
 class Dates:
-    """The time zone and the language in which a person's dates are written. `of` makes sure that we can write dates in
-    both."""
+    """The time zone and the language in which a person's dates are written. Create it with `of`, which replaces what we
+    cannot write.
+    """
 
     zone: str = "UTC"
     language: str = languages.DEFAULT
 
     @classmethod
     def of(cls, zone: str | None, language: str | None) -> "Dates":
-        """Returns this zone and this language, as far as we can write dates in them.
-
-        An unknown zone is replaced by UTC, an unknown language by the closest known one.
+        """Returns this zone and this language if we can write dates in them. An unknown zone is replaced by UTC, an
+        unknown language by the closest known one.
         """
         return cls(zone if zone in times.zones() else "UTC", languages.closest(language or languages.DEFAULT))
 

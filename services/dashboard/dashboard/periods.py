@@ -91,10 +91,10 @@ class Period:
         return self._begin_of(days[0]), self._begin_of(days[-1] + _DAY)
 
     def span(self, first: str, last: str) -> tuple[datetime, datetime]:
-        """Returns the time at which the day `first` begins and that at which the day `last` ends, both limited to the
-        period.
+        """Returns the time at which the day `first` begins, and the time at which the day `last` ends. Neither lies
+        outside the period.
 
-        For a text that is not a day, the beginning or end of the period takes its place.
+        If a text is not a day, the beginning or the end of the period is returned instead.
         """
         begin, end = self.bounds
         if (day := _day(first)) is not None:

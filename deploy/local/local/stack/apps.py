@@ -18,8 +18,8 @@ NAMES = (*_IDS, *SECRETS, *_ADDRESSES, *_MORE)
 
 
 def settings(simulator: str) -> dict[str, str]:
-    """Returns all platform settings except secrets. In each URL the first segment of the path names the platform's
-    host.
+    """Returns all platform settings except secrets. Their URLs lead to the simulator, and the first segment of a URL's
+    path names the platform's own host.
     """
     return {**_IDS, **{name: f"{simulator}/{host}" for name, host in _ADDRESSES.items()}, **_MORE}
 

@@ -193,8 +193,8 @@ def requests() -> str:
 
 @screens.get("/requests/<request_id>")
 def one_request(request_id: str) -> str:
-    """Shows a request with its token, and the posts, attempts and deliveries that it led to, so that a person finds out
-    why a post failed.
+    """Shows a request with its token. Also shows the posts, attempts and deliveries that resulted from the request, so
+    that a person can find out why a post failed.
     """
     client = api.reader()
     found, pages = api.together(lambda: client.get_log(request_id), recent_pages(client))
