@@ -301,8 +301,7 @@ def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., Runni
 
 @pytest.fixture
 def recording() -> "Iterator[Collector]":
-    """Yields a collector of the test's own spans in sampled traces. Call `telemetry.stop()` to send the last of them.
-    """
+    """Yields a collector of the test's own spans in sampled traces. Call `telemetry.stop()` to send the last ones."""
     from testkit.collector import Collector
 
     with Collector() as collector:
