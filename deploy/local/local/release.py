@@ -1,9 +1,9 @@
 """`./dev release VERSION`: writes the version everywhere and the section of the changelog, makes a commit and a tag.
 Publishes nothing.
 
-The version stands in the packages, in `docker-compose.yml`, in the settings that all units of the cluster share, and
-in the commands of a guide. The default in `docker-compose.yml` is the reference; a test compares the others with it.
-The version of the API (`gateway.API_VERSION`) and those of the clients are separate and stay unchanged.
+The version stands in the packages, in `docker-compose.yml`, in the Kubernetes manifests, and in commands of
+docs/operations.md. The default in `docker-compose.yml` is the reference; a test compares the others with it. The
+version of the API (`gateway.API_VERSION`) and those of the clients are separate and stay unchanged.
 """
 
 import re
@@ -85,10 +85,11 @@ def migrations(root: Path) -> str:
 
 
 def with_section(changelog: str, version: str, day: date, revisions: str) -> str:
-    """Returns the changelog with its unreleased entries moved under the new version, and with the migrations that an
-    upgrade runs.
+    """Returns the changelog with its unreleased entries moved under the new version and its day. Adds a line with
+    `revisions`, the newest migration of each database, to the part about upgrading.
 
-    Raises NotReady if there are no unreleased entries, or none about upgrading.
+    Raises NotReady if there are no unreleased entries, or if their part about upgrading does not begin with the
+    downtime.
     """
     head, found, tail = changelog.partition(UNRELEASED)
     entries = tail.partition("\n## ")[0].strip()

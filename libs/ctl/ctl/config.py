@@ -1,4 +1,4 @@
-"""Settings of the command line, the only reader of its environment variables."""
+"""The settings of the command line. Only this module reads its environment variables."""
 
 import os
 

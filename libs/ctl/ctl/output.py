@@ -10,8 +10,8 @@ from contracts.errors import ApiError
 
 
 def plain(record: Any) -> Any:
-    """Converts a record to JSON values (dicts, lists, texts), with times as the API writes them (decisions "Timestamps
-    out").
+    """Converts a record to JSON values (dicts, lists, texts). Times are texts in UTC, such as `2026-11-27T09:00:00Z`,
+    as in the API.
     """
     return _stamped(msgspec.to_builtins(record, builtin_types=(datetime,)))
 

@@ -42,9 +42,7 @@ class Session:
         self.caller: Caller = replace(operator(new_id("req")), operation_id=new_id("op"))
 
     def act_as(self, operation_id: str) -> None:
-        """Uses the operation id of an earlier run whose outcome is unknown. What that run has already done is not done
-        twice.
-        """
+        """Gives this run the operation id of an earlier run whose outcome is unknown. Then nothing is done twice."""
         self.caller = replace(self.caller, operation_id=operation_id)
 
     @property

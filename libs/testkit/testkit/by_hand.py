@@ -1,4 +1,6 @@
-"""Lets a test act as an attacker who knows the broker's address: it sends any signature and tries every permission."""
+"""Lets a test act as an attacker who knows the broker's address: the test can send calls with any signature, and can
+try what the broker permits.
+"""
 
 import time
 from collections.abc import Callable
@@ -15,8 +17,10 @@ _SECONDS = 30.0
 
 
 def replies_to(parameters: pika.URLParameters, service: str, body: bytes, signature: str | None) -> bytes:
-    """Sends the body of a message with RPC calls to a service, with any signature. Returns the body of the reply;
-    fails the test if none comes within 30 s.
+    """Sends a message to a service's RPC queue and returns the body of the reply. Fails the test if no reply comes
+    within 30 s.
+
+    `body`: the calls, encoded. `signature`: the message's signature, which may be wrong or missing.
     """
     answers: list[bytes] = []
     with pika.BlockingConnection(parameters) as connection:

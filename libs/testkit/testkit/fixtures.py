@@ -54,7 +54,7 @@ SECRETS = {
 
 
 def keys_for_tests(*names: str) -> str:
-    """Returns MESSAGE_KEYS for a process that sends in the name of each of `names` (services, gateway or ctl)."""
+    """Returns the setting MESSAGE_KEYS of a process that may send as each of `names` (services, gateway or ctl)."""
     return ",".join(message_keys(name, SECRETS, SECRETS) for name in names)
 
 
@@ -294,14 +294,14 @@ def running_service(admin: Engine, virtual_host: str) -> Iterator[Callable[..., 
 
 @pytest.fixture(scope="module")
 def shared_service(admin: Engine, amqp_url: str) -> Iterator[Callable[..., RunningService]]:
-    """Like `running_service`, until the end of the test module. For tests that do not change the service."""
+    """Like `running_service`, but runs until the end of the test module. For tests that do not change the service."""
     with own_virtual_host(admin, amqp_url) as virtual_host, _running(admin, virtual_host) as start:
         yield start
 
 
 @pytest.fixture
 def recording() -> "Iterator[Collector]":
-    """Yields a collector of the test process' spans in sampled traces. `telemetry.stop()` sends the last of them."""
+    """Yields a collector of the test's own spans in sampled traces. Call `telemetry.stop()` to send the last ones."""
     from testkit.collector import Collector
 
     with Collector() as collector:

@@ -97,9 +97,11 @@ def installed_or_skip(folder: Path) -> Installed:
 
 
 def made_once(name: str, source: Path, make: Callable[[Path], None]) -> Path:
-    """Returns a folder that `make` builds from `source`, and builds it again only if `source` has changed.
+    """Returns a folder that `make` has built from the folder `source`. Builds it only if no build of the present
+    `source` is there.
 
-    Folders with products of earlier builds (LEFT_OUT) do not count as a change.
+    `name`: the name of the folder in which the result is kept. Files in folders named in LEFT_OUT, such as `dist`, do
+    not count as a change of `source`.
     """
     files = [path for path in sorted(source.rglob("*")) if path.is_file() and not LEFT_OUT & {*path.parts}]
     made_from = hashlib.sha256(sys.version.encode())

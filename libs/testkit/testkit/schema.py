@@ -26,8 +26,9 @@ _OF_CHASSIS = {*chassis_metadata.tables, "clock_shift", "alembic_version"}
 def differences(
     database: Database, service: str, models: MetaData, foreign: Collection[str] = ()
 ) -> list[Any]:
-    """Returns the differences between the migrated database of `service` and its models, apart from TO_DROP and the
-    tables named in `foreign`.
+    """Returns the differences between the migrated database of `service` and its models.
+
+    Leaves out the tables named in `foreign`, and the tables and columns in TO_DROP, which the next release drops.
     """
     left_out = {*_OF_CHASSIS, *foreign, *TO_DROP.get(service, ())}
 

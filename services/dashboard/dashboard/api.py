@@ -1,5 +1,8 @@
-"""The API client for one request of a browser: it acts for the person's session, and passes on the browser's
-address."""
+"""The clients with which the dashboard calls the API for a browser's request, and helpers that run several calls at
+once.
+
+A client acts for the person who is signed in, and tells the API the browser's name and IP address.
+"""
 
 import threading
 import time
@@ -129,7 +132,8 @@ def own(token: str = "") -> Posthaste:
 
 @contextmanager
 def slow_place() -> Iterator[bool]:
-    """Takes one of the slots for reads that wait for a platform, until the block ends. Yields whether a slot was free.
+    """Tries to take one of the slots for reads that wait for a platform, without waiting for a free one. Yields whether
+    it got a slot, which it gives back at the end of the block.
 
     There are half as many slots as threads, so that the other screens stay quick while platforms are slow.
     """
@@ -149,16 +153,18 @@ def together(
     first: Callable[[], A], second: Callable[[], B], third: Callable[[], C], /
 ) -> tuple[A, B, C]: ...
 def together(*calls: Callable[[], Any]) -> tuple[Any, ...]:
-    """Runs calls at the same time and returns their results. Raises the error of the first that failed."""
+    """Runs calls at the same time, each in a thread, and returns their results in the same order. If calls fail, raises
+    the error of the first of them in this order.
+    """
     running = [_api().pool.submit(call) for call in calls]
     return tuple(one.result() for one in running)
 
 
 def side_by_side(first: Callable[[], A], second: Callable[[], B]) -> Callable[[], tuple[A, B]]:
-    """Returns a function that runs two calls at the same time and returns their results.
+    """Returns a function that runs two calls at the same time and returns both results.
 
     The function may run in any thread, also inside `together`. It makes the first call in its own thread and only the
-    second in another, so that it cannot happen that all threads wait for a free one.
+    second in another. If it needed two more threads, all threads could end up waiting for a free one.
     """
     pool = _api().pool
 

@@ -1,4 +1,6 @@
-"""Creates the Flask application: security headers, the check of forms, measured times, and the blueprints."""
+"""Creates the Flask application: its screens, its security headers, the check that forms come from our own screens, and
+a header that tells how long the page and the API took.
+"""
 
 import secrets
 import time
@@ -121,8 +123,11 @@ def _check_session() -> None:
 
 
 def _read_form(forms: BodyReader) -> AnyResponse | None:
-    """Reads the body of the current request, if its sender may send one and the form came from our own page. Returns
-    None, or the answer that refuses the request.
+    """Reads the body of the current request. Returns None, or the answer that refuses the request: because too many
+    bodies are being read, or because the form was not sent from one of our own screens.
+
+    A large body is not read if the session has ended: then AuthenticationError is raised. Screens that need no sign-in
+    accept no large body: they raise RequestEntityTooLarge.
     """
     if is_large(request):
         if request.endpoint in _OPEN:

@@ -17,7 +17,7 @@ _ASK = "no-cache"
 
 
 def attach(app: Flask) -> None:
-    """Adds a hash of the content to each static file's address, and headers for caches to its answer."""
+    """Adds a hash of the file's content to the URL of each static file, and a Cache-Control header to its response."""
     folder = Path(app.static_folder or "")
     versions = {
         path.relative_to(folder).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()[:16]

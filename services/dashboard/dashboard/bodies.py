@@ -62,8 +62,8 @@ def is_large(asked: Request) -> bool:
 
 
 def _network(address: str | None) -> object:
-    """Returns the network of an address, which a provider gives to one customer: the IPv4 address itself, or the /64 of
-    an IPv6 address. Equal for all addresses of a network.
+    """Returns a value that is equal for all addresses of a network: the IPv4 address itself, or the first 64 bits of an
+    IPv6 address. A provider gives such a network to one customer.
     """
     try:
         found = ip_address(address or "")

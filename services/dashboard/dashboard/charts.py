@@ -42,8 +42,8 @@ class Chart:
 def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[str]) -> Chart:
     """Returns a chart with one bar per day.
 
-    `values`: for each day kind → count, the lowest part of the bar first. `told`: for each day the text that appears
-    when a pointer rests on its bar.
+    `values`: for each day a mapping kind → count. The parts of the day's bar are stacked in the order of the mapping,
+    the first at the bottom. `told`: for each day the text that appears when a pointer rests on its bar.
     """
     top = nice_top(max((sum(one.values()) for one in values), default=0))
     step = (WIDTH - _LEFT - _RIGHT) / max(len(days), 1)

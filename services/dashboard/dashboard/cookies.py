@@ -1,11 +1,12 @@
 """The cookies of a browser, and the token that proves that a form came from our own screens.
 
-The sign-in cookie holds the API's session token. The API stores only the token's hash, lists the session and can end
-it. So the dashboard needs no store and no secret of its own. A second cookie holds the token of a brand session, while
-the person works on somebody else's brand. A third holds how the person reads dates. Every form carries an HMAC of the
-session token. The key of the HMAC is random and is held in a fourth cookie. Another site can read neither the session
-token nor the key. A fifth, for some minutes, proves which linkings of pages were begun in this browser. A sixth holds a
-hash that names the person, so that the scripts give back what somebody has typed only to the same person.
+There are six cookies. The first holds the API's session token. The API stores only the token's hash, lists the session
+and can end it. So the dashboard needs no store and no secret of its own. The second holds the token of a brand session,
+while the person works on somebody else's brand. The third holds the time zone and the language of the person's dates.
+The fourth holds a random key. Every form carries an HMAC of the session token, made with this key. Another site can
+read neither the session token nor the key. The fifth lasts some minutes, and proves which linkings of pages were begun
+in this browser. The sixth holds a hash that names the person. Scripts keep what a person types, and give it back only
+to the same person.
 """
 
 import base64
@@ -53,8 +54,8 @@ class SharedWork:
     scopes: list[str]
 
     def may(self, scope: str) -> bool:
-        """Whether the person's role on the brand permits this scope. Never true for scopes that manage the account,
-        which only an owner has.
+        """Whether the person's role on the brand permits this scope. False for every scope that manages the account:
+        only the account's owner has these.
         """
         return scope not in _OWNERS and (scope in self.scopes or "*" in self.scopes)
 
@@ -90,13 +91,13 @@ def set_cookie(
 
 
 def sign_out(response: Response, is_https: bool) -> None:
-    """Removes from the browser the cookies of both sessions and those about the person."""
+    """Removes the cookies of the session, the brand session, the dates and the person from the browser."""
     for kind in ("session", "brand", "dates", "person"):
         set_cookie(response, kind, "", is_https)
 
 
 def load(is_https: bool) -> None:
-    """Reads the cookies of the current request into `g`. Creates the key of the browser's forms if it has none."""
+    """Reads the cookies of the current request into `g`. If the browser has no key for its forms yet, makes one."""
     g.session_token = _sendable(request.cookies.get(name_of("session", is_https), ""))
     packed = request.cookies.get(name_of("brand", is_https), "") if g.session_token else ""
     g.shared_work = SharedWork.read(packed)
@@ -116,7 +117,7 @@ def _sendable(token: str) -> str:
 
 
 def remember_person(email: str) -> None:
-    """Notes whose session this is, for the current answer and in a cookie: a hash of the e-mail address.
+    """Notes who the person is, in `g` and in a cookie of the current answer: as a hash of the e-mail address.
 
     The hash is the same in each session of the person. It gives no access.
     """
@@ -141,7 +142,7 @@ def begin_linking(response: Response, session_id: str, is_https: bool) -> None:
 
 
 def is_linking_of_this_browser(session_id: str, is_https: bool) -> bool:
-    """Whether the link session was begun in this browser, by its cookie."""
+    """Whether the link session was begun in this browser. If it was, a cookie of the browser holds the proof."""
     proof = linking_proof(g.form_key, session_id)
     return any(hmac.compare_digest(it.encode(), proof.encode()) for it in _linkings(is_https))
 

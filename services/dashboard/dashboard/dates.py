@@ -24,17 +24,17 @@ _in_html = lru_cache(4_096)(escape)
 
 @dataclass(frozen=True)
 class Dates:
-    """The time zone and the language in which a person's dates are written. `of` makes sure that we can write dates in
-    both."""
+    """The time zone and the language in which a person's dates are written. Create it with `of`, which replaces what we
+    cannot write.
+    """
 
     zone: str = "UTC"
     language: str = languages.DEFAULT
 
     @classmethod
     def of(cls, zone: str | None, language: str | None) -> "Dates":
-        """Returns this zone and this language, as far as we can write dates in them.
-
-        An unknown zone is replaced by UTC, an unknown language by the closest known one.
+        """Returns this zone and this language if we can write dates in them. An unknown zone is replaced by UTC, an
+        unknown language by the closest known one.
         """
         return cls(zone if zone in times.zones() else "UTC", languages.closest(language or languages.DEFAULT))
 
@@ -124,8 +124,8 @@ def in_calendar(at: datetime, zone: str, brand_zone: str) -> InCalendar:
 
 
 def clock_or_day(at: datetime, zone: str) -> str:
-    """Returns a time in the person's zone as text: only the time of day, or also the day if it is another day in `zone`
-    at that time.
+    """Returns a time in the person's zone as text. Without the day, if the day is the same in `zone`: the text is shown
+    beside the time in `zone`.
     """
     mine: Dates = g.dates
     here, there = at.astimezone(times.zone_of(mine.zone)), at.astimezone(times.zone_of(zone))
@@ -133,7 +133,9 @@ def clock_or_day(at: datetime, zone: str) -> str:
 
 
 def day_name(text: str) -> str:
-    """Returns a day as charts write it, in the person's language. `text`: the day as in the API, `2026-11-27`."""
+    """Returns a day of a chart as text, in the person's language and without its year: `27 Nov`. `text`: the day as in
+    the API, `2026-11-27`.
+    """
     return languages.short_day(date.fromisoformat(text), g.dates.language)
 
 
@@ -175,7 +177,7 @@ def clock(at: datetime, zone: str) -> Markup:
 def ago(at: datetime, zone: str) -> Markup:
     """Returns as HTML how long ago a time was. A time in the future, or more than a day ago, is written as a date.
 
-    A pointer that rests on it shows the whole time.
+    A pointer that rests on it shows date and time in `zone`, with the year.
     """
     seconds = (datetime.now(UTC) - at).total_seconds()
     if not 0 <= seconds < _DAY_SECONDS:

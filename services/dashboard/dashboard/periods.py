@@ -1,4 +1,6 @@
-"""The period that a calendar shows, in one time zone: a month in whole weeks or as a list, a week or a day. Pure."""
+"""The period that a calendar shows, in one time zone: a day, a week, a month as whole weeks, or a month as a list.
+Pure.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
@@ -89,10 +91,10 @@ class Period:
         return self._begin_of(days[0]), self._begin_of(days[-1] + _DAY)
 
     def span(self, first: str, last: str) -> tuple[datetime, datetime]:
-        """Returns the time at which the day `first` begins and that at which the day `last` ends, both limited to the
-        period.
+        """Returns the time at which the day `first` begins, and the time at which the day `last` ends. Neither lies
+        outside the period.
 
-        For a text that is not a day, the beginning or end of the period takes its place.
+        If a text is not a day, the beginning or the end of the period is returned instead.
         """
         begin, end = self.bounds
         if (day := _day(first)) is not None:

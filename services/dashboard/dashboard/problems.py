@@ -35,11 +35,11 @@ _NOT_KEPT = ("form_token", "password", "current_password", "new_password", "code
 
 
 def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
-    """Returns the answer that shows a problem of this kind: a whole web page, or a part of one if htmx asked for a
-    part.
+    """Returns the answer that shows a problem of this kind: a whole web page, or only a fragment if htmx made the
+    request.
 
-    If a new attempt to read makes sense soon, the page makes it by itself. After a change that failed for a passing
-    reason, it shows what was typed.
+    If the request only reads and may soon succeed, the page repeats it by itself. If the request was a form that failed
+    for a passing reason, the page shows what was typed.
     """
     seconds = _seconds(kind, error)
     is_read = request.method in ("GET", "HEAD") or request.endpoint in _READING
@@ -62,8 +62,8 @@ def page(kind: str, status: int, *, error: ApiError | None = None) -> Response:
 
 
 def attach(app: Flask, config: Config) -> None:
-    """Registers the application's error handlers. Each kind of error is answered with a page; the end of a session with
-    a redirect, mostly to the sign-in.
+    """Registers the application's error handlers. Each kind of error is answered with a page that explains it. Only the
+    end of a session is answered with a redirect, mostly to the sign-in.
     """
 
     @app.errorhandler(AuthenticationError)
@@ -113,16 +113,16 @@ def attach(app: Flask, config: Config) -> None:
 
     @app.errorhandler(ValueError)
     def malformed(error: ValueError) -> Response:
-        """Answers 404 to a request whose address contains what cannot be an id, such as an empty text."""
+        """Answers 404 to a request whose address has a value that cannot be an id, such as an empty text."""
         app.logger.warning("malformed request: %s", type(error).__name__, exc_info=True)
         return page("missing", 404)
 
 
 def to_another_page(target: str) -> AnyResponse:
-    """Returns the answer that makes the browser of a signed-out person open the page `target`, whether it asked for a
-    page or for a part.
+    """Returns the answer that makes the browser open `target`, because the session is missing or has ended. It has this
+    effect for requests of htmx too.
 
-    A script that uploads files gets the reason in words, because its page has a draft.
+    A script that uploads files gets the reason as text instead, so that the page with the draft stays open.
     """
     if "HX-Request" in request.headers:
         return Response(status=204, headers={"HX-Redirect": target})

@@ -28,7 +28,7 @@ class Thread:
 
     @property
     def is_answered(self) -> bool:
-        """Whether visitors wrote in it, and the linked page wrote last."""
+        """Whether visitors wrote in the conversation, and the linked page wrote last."""
         return self.heard_count > 0 and self.is_ended
 
     @property
@@ -38,12 +38,13 @@ class Thread:
 
 
 def threads(comments: Iterable[Comment], answered: Collection[str] = ()) -> list[Thread]:
-    """Groups one part of a list of comments, newest first, into conversations.
+    """Groups the comments of one part of a list, newest first, into conversations.
 
-    A conversation counts as answered if the linked page wrote last in it: a visitor who asks again waits again. A
-    comment of which the platform does not say who wrote it counts as a visitor's. `answered`: ids of comments of which
-    an earlier part of the list has shown that the linked page wrote the last reply. Other replies that are not in this
-    part settle nothing, because nobody knows who wrote them.
+    A conversation counts as answered if the linked page wrote last in it. A comment counts as a visitor's if the
+    platform does not say who wrote it.
+
+    `answered`: ids of comments to which the linked page wrote the last reply, as an earlier part of the list has shown
+    (`answered_so_far`). All other replies that are not in this part are ignored, because nobody knows who wrote them.
     """
     by_id = {it.id: it for it in comments}
     groups: dict[str, list[Comment]] = {}
@@ -54,8 +55,10 @@ def threads(comments: Iterable[Comment], answered: Collection[str] = ()) -> list
 
 
 def answered_so_far(found: Iterable[Thread], answered: Iterable[str]) -> list[str]:
-    """Returns the argument `answered` of `threads` for the next part of the list, which has older comments. `found`:
-    the conversations in this part; `answered`: the same argument for this part."""
+    """Returns the ids that `threads` needs as `answered` for the next part of the list, which has older comments.
+
+    `found`: the conversations in this part. `answered`: the ids that `threads` got for this part.
+    """
     found = list(found)
     listed = {it.id for thread in found for it in (thread.comment, *thread.replies)}
     begun_before = [it.first_id for it in found if it.is_ended and it.first_id not in listed]

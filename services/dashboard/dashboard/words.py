@@ -228,9 +228,8 @@ def is_passing(code: str) -> bool:
 
 
 def is_about_access(code: str, message: str) -> bool:
-    """Whether a post failed because its platform no longer lets Posthaste in: then the person should look at the
-    page's connection before the post. A platform's own error ends with its code, or with the HTTP status if it has
-    none.
+    """Whether a post failed because its platform no longer lets Posthaste in. It goes by the code, and by a message
+    that ends with `(401)` or `(403)`. Then the person should look at the page's connection before the post.
     """
     return (
         code in ("PAGE_EXPIRED", "PAGE_PERMISSION_MISSING")
@@ -266,8 +265,8 @@ def audited(entry: AuditEntry, page_name: Callable[[str], str]) -> Markup:
 
 
 def cause(entry: AuditEntry) -> str:
-    """Returns the reason of the action in an entry of the audit log, or what the action did not change; empty if the
-    entry tells neither.
+    """Returns a sentence about an entry of the audit log: why the action happened, or what it did not change. Empty if
+    the entry tells neither.
     """
     if entry.details.get("kept"):
         return "Scheduled posts and webhooks stay as they were."
@@ -278,7 +277,7 @@ def cause(entry: AuditEntry) -> str:
 
 
 def cut(text: str, platform: str) -> tuple[str, str]:
-    """Splits a post's text into the part that the platform shows at once, roughly, and the rest, which it folds."""
+    """Splits a post's text into the part that the platform shows at once (a guess), and the rest, which it hides."""
     most = _SHOWN_AT_ONCE.get(platform, len(text))
     if len(text) <= most:
         return text, ""
@@ -311,9 +310,9 @@ def label_of(name: str) -> str:
 
 
 def beside(field: str | None) -> str:
-    """Returns beside which field of the form for a post an error or warning is shown.
+    """Returns the part of the form for a post beside which an error or warning is shown: one of FIELDS.
 
-    `field`: the name of the request's field in the API's answer; None or empty: the result is empty too.
+    `field`: the field that the API names. If it is in no other part, returns `settings`; if it is empty, an empty text.
     """
     name = (field or "").partition("[")[0].partition(".")[0]
     return next((of for of, names in _BESIDE.items() if name in names), "settings" if name else "")

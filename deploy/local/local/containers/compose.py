@@ -91,8 +91,8 @@ class Composed:
         )
 
     def set(self, values: Mapping[str, str]) -> None:
-        """Adds settings to the stack's settings file, as an operator adds lines to `.env`: of several lines with one
-        name the last counts.
+        """Adds settings to the end of the stack's settings file, as an operator adds lines to `.env`. If several lines
+        have the same name, the last line counts.
         """
         with self.settings.open("a") as file:
             file.writelines(f"{name}={value}\n" for name, value in values.items())
@@ -146,7 +146,9 @@ class Composed:
         return AssertionError(f"the stack did not become healthy:\n{reason}\n{states}\n{logs[-6000:]}")
 
     def start(self, tell: Tell) -> None:
-        """Starts everything and creates the demo account. Removes any other stack from the engine before."""
+        """Removes the stack that is on the engine, if there is one. Then starts everything and creates the demo
+        account.
+        """
         self.down()
         self.up()
         self.operator()

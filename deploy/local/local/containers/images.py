@@ -40,7 +40,7 @@ def make_python(engine: Engine) -> None:
 
 
 def make_servers(engine: Engine) -> None:
-    """Builds the images of PostgreSQL, RabbitMQ, Caddy, the storage and rclone."""
+    """Builds the images of PostgreSQL, RabbitMQ, Caddy, SeaweedFS (the storage) and rclone."""
     engine.docker("import", str(packages.root("servers")), "root/servers:1")
     for name in ("postgres", "rabbitmq", "caddy"):
         _build(engine, name, SETTINGS[f"{name.upper()}_IMAGE"])

@@ -1,6 +1,6 @@
 """Installs or unpacks Debian's packages for the engine: its programs and its root file systems. Needs Debian and root.
 
-No image registry is used: the base images of ours are made of Debian's packages (`images.py`).
+No image registry is used: the base images, too, are made of Debian's packages (`images.py`).
 """
 
 import hashlib

@@ -1,1 +1,3 @@
-"""`./dev demo`: walks the main journey through the API, and fills the demo account."""
+"""`./dev demo`: acts as a client of the API, from publishing a post to answering a comment; can also fill the demo
+account.
+"""

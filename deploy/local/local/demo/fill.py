@@ -112,7 +112,7 @@ class Filling:
         self._set_clock(max(at - datetime.now(UTC), self.shifted))
 
     def _tell(self, post: story.Told) -> None:
-        """Publishes a post of the story and adds the comments of its visitors, our replies and likes."""
+        """Publishes a post of the story. Adds its visitors' comments, our replies to these, and its likes."""
         page = self.pages[post.brand, post.platform]
         body: dict[str, Any] = {"page_id": page["id"], "message": post.text}
         if post.with_photo:
@@ -187,7 +187,7 @@ class Filling:
         print(f"  held         {platform}  {text[:60]}", flush=True)
 
     def _plan(self) -> None:
-        """Schedules the next two weeks, and cancels the last of these posts."""
+        """Schedules posts for the next two weeks, and cancels the last of these posts."""
         day = datetime.now(UTC).replace(minute=30, second=0, microsecond=0)
         for days, hour, brand, platform, text, with_photo in story.NEXT:
             if text in self.written:
@@ -238,8 +238,8 @@ class Filling:
             self.walk.until("the deliveries", lambda: self._are_delivered(made["id"]))
 
     def _are_delivered(self, hook_id: str) -> bool:
-        """Whether all deliveries to the subscription have ended. If not, moves the clock to the last of their next
-        attempts, which may be half an hour away.
+        """Whether all deliveries to the subscription have ended. If deliveries wait for another attempt, moves the
+        clock to the latest of these attempts, which may be half an hour ahead.
         """
         waiting = self._call("GET", f"/webhooks/{hook_id}/deliveries?status=pending&limit=100", 200)[
             "deliveries"

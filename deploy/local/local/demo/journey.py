@@ -1,7 +1,8 @@
-"""`./dev demo`: walks the main journey against the running stack, over HTTP, as a client does.
+"""`./dev demo`: acts as a client of the running stack, over HTTP.
 
-Each step prints its request and its answer, and checks the answer. A visitor who likes and comments is simulated
-through the simulator's control API.
+It publishes and schedules posts, answers a comment, receives a webhook, and has AI make an image and a caption. Each
+step prints its request and its answer, and checks the answer. A visitor who likes and comments is simulated through the
+simulator's control API.
 """
 
 import sys

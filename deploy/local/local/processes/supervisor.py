@@ -36,7 +36,9 @@ LOG_BYTES = 20 * 2**20
 
 
 async def answers(check: str) -> bool:
-    """Whether the address of a health check answers: an HTTP URL with 200, any other by accepting a connection."""
+    """Whether the address of a health check answers. An HTTP URL must answer with 200. A `tcp:` or `unix:` address must
+    accept a connection.
+    """
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
             kind, _, rest = check.partition(":")

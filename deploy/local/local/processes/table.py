@@ -69,7 +69,7 @@ def read_state(run: Path) -> dict[str, dict[str, object]]:
 
 def bound_to_parent(argv: list[str], number: int) -> list[str]:
     """Wraps a command so that the kernel sends it the signal `number` when its parent process ends, even if the parent
-    is killed.
+    is killed. On a machine without setpriv, returns the command unchanged.
     """
     setpriv = shutil.which("setpriv")
     if setpriv is None:
@@ -94,7 +94,9 @@ def supervisor_pid(run: Path) -> int | None:
 
 
 def start_supervisor(run: Path, *, owner_pid: int | None = None) -> None:
-    """Starts the supervisor in the background. If `owner_pid` is given, it stops everything when that process ends."""
+    """Starts the supervisor in the background. If `owner_pid` is given, the supervisor stops everything when the
+    process with this pid ends.
+    """
     (run / "logs").mkdir(exist_ok=True)
     (run / "state.json").unlink(missing_ok=True)
     argv = [sys.executable, "-m", "local.processes.supervisor", str(run)]

@@ -9,6 +9,10 @@ SCRIPT = ROOT / "deploy" / "tls" / "make-certificates.sh"
 
 
 def make(folder: Path, *servers: str) -> Path:
-    """Creates `ca.crt`, and `NAME.crt` and `NAME.key` for each server (`NAME,ADDRESS,…`). Returns the folder."""
+    """Creates a certificate authority with the certificate `ca.crt`, and for each server a certificate `NAME.crt` with
+    its key `NAME.key`. Returns the folder.
+
+    `servers`: for each server its host name, then further host names and IP addresses: `NAME,ADDRESS,…`.
+    """
     subprocess.run([SCRIPT, folder, *servers], check=True, capture_output=True, timeout=60)
     return folder

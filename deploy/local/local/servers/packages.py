@@ -1,5 +1,7 @@
-"""Installs with apt, where that is allowed, the system packages for which there is no wheel, without starting their
-services. Packages that only tests need are unpacked into a folder of ours instead.
+"""Installs or unpacks programs that no Python wheel contains, from packages of the system.
+
+A package that a stack needs is installed with apt, where that is allowed. The service in it is not started. A package
+that only tests need is unpacked into a folder of ours instead.
 """
 
 import os
@@ -77,8 +79,8 @@ def install(
 def unpack(package: str, folder: Path, missing: str, tell: Callable[[str], None], release: str = "") -> None:
     """Downloads a system package and unpacks it into `folder`, unless that was done before. Does not install it.
 
-    `release`: another release of Debian, for a program that this machine's does not have. `tell` gets lines about
-    progress. Raises NotReady, with the text `missing` and apt's output, if that fails.
+    `release`: the release of Debian that the package comes from; empty for the release of this machine. `tell` gets
+    lines about progress. Raises NotReady, with the text `missing` and apt's output, if that fails.
     """
     if folder.exists():
         return

@@ -1,5 +1,5 @@
-"""Chooses the ports of a run directory: the usual one if it is free, otherwise another. They stay the same after a
-restart.
+"""Chooses the ports that the processes of a run directory use. Each process gets its usual port if that is free,
+otherwise another. After a restart it gets the same port again.
 """
 
 import json

@@ -144,9 +144,11 @@ def own(folder: Path) -> None:
 def prepare(
     run: Path, *, durable: bool, sizes: Mapping[str, str] | None = None, in_memory: bool = False
 ) -> None:
-    """Creates the cluster if it is missing (about a second) and writes its settings; `sizes` override the default ones.
+    """Creates the cluster if it is missing (about a second) and writes its settings.
 
-    With `in_memory`, `pgdata` is a link to a folder in memory if enough memory is free.
+    `durable`: whether committed data must survive a crash of the machine; without it the server is faster. `sizes`:
+    further settings, which override ours. With `in_memory`, `pgdata` is a link to a folder in memory if enough memory
+    is free.
     """
     if in_memory:
         remove_forgotten()
@@ -183,8 +185,10 @@ def has_memory() -> bool:
 
 
 def link_to_memory(run: Path) -> None:
-    """Makes `pgdata` a link to a folder in memory. A second link beside that folder leads back to `pgdata`, for
-    `remove_forgotten`.
+    """Makes `pgdata` a link to a new folder in memory.
+
+    A link beside that folder leads back to the run directory: it tells `remove_forgotten` whether the run directory
+    still exists.
     """
     data = MEMORY / f"posthaste-{hashlib.sha256(os.fsencode(run.resolve())).hexdigest()[:12]}"
     own(data)

@@ -86,8 +86,8 @@ ERLANG = "+S 2:2 +SDcpu 1:1 +SDio 2"
 
 
 def processes(run: Path, port: Mapping[str, int], erlang: str = ERLANG) -> list[Process]:
-    """Returns the rows of the process table for the broker and its name server. The name server has a row because the
-    broker would start one as a daemon that stays.
+    """Returns the rows of the process table for the broker and its name server. The name server has a row of its own.
+    Otherwise the broker would start one, which would go on running after the broker has ended.
     """
     home, names_port = run / "rabbitmq", port["amqp_names"]
     env = {

@@ -18,13 +18,15 @@ NAMES = (*_IDS, *SECRETS, *_ADDRESSES, *_MORE)
 
 
 def settings(simulator: str) -> dict[str, str]:
-    """Returns all platform settings except secrets. In each URL the first segment of the path names the platform's
-    host.
+    """Returns all platform settings except secrets. Their URLs lead to the simulator, and the first segment of a URL's
+    path names the platform's own host.
     """
     return {**_IDS, **{name: f"{simulator}/{host}" for name, host in _ADDRESSES.items()}, **_MORE}
 
 
 def of_simulator(told: Mapping[str, str]) -> dict[str, str]:
-    """Returns the settings with which the simulator knows our apps, taken from the stack's settings."""
+    """Returns the simulator's settings about our apps: their ids and secrets, as they are in the stack's settings
+    `told`.
+    """
     apps = {name: told[name] for name in (*_IDS, *SECRETS)}
     return apps | {name: value for row in _ROWS for name, value in row.tells.items()}

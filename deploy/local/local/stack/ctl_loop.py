@@ -27,8 +27,8 @@ class LastingBus(Bus):
 
 
 class Connection:
-    """Gives all commands the same bus. After a failed command or a lost connection, the next command gets a new bus, as
-    it would in a process of its own: it must not be refused because of what the bus remembers of an outage.
+    """Lets all commands use the same bus. After a failed command or a lost connection, the next command gets a new bus:
+    the old one may remember an outage and refuse calls.
     """
 
     def __init__(self) -> None:

@@ -199,8 +199,10 @@ class Stack:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Waits until no other `up` command runs for this run directory, and keeps others waiting until the block ends.
-        The second one then finds everything done.
+        """Holds a lock on the run directory during the block, so that two `up` commands never start its stack at the
+        same time.
+
+        The second command waits for the lock and then finds everything started.
         """
         with (self.run / "up.lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -214,7 +214,7 @@ def _dashboard(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
 
 
 def _services(row: str, names: Sequence[str], env: dict[str, str], port: int, servers: list[str]) -> Process:
-    """Returns the process of the table with the name `row`, which runs these services."""
+    """Returns a process that runs these services. `row`: the name of the process in the table."""
     return Process(
         row,
         [*PYTHON, "chassis.run", *names],

@@ -75,7 +75,7 @@ class Advisory(msgspec.Struct):
 
 @dataclass(frozen=True)
 class Pin:
-    """A version of a package that our lock files contain, and which lock files these are."""
+    """A locked version of a package, and the names of everything whose lock file contains it."""
 
     ecosystem: str
     name: str

@@ -1,11 +1,11 @@
 """`./dev lock`: writes lock files with exact versions and the hashes of their files, from the pyproject.toml files.
 
 There is one lock for the checkout (every package, the servers and the developers' tools), one for each thing that is
-deployed alone, and one for what builds our packages. All of them have the same versions. One more lock, with its own
-versions, is for other people's clients that only tests run. An entry is `name==version` with the SHA-256 of every file
-of that release, for every platform. It has no address, so that any registry may be used. pip installs with
---require-hashes and refuses other files. uv resolves the versions, because pip cannot list the hashes of files that it
-does not install.
+deployed alone, and one for what builds our packages. All of them have the same versions. Three more locks (APART) have
+versions of their own: they are for other people's packages that only tests run. An entry is `name==version` with the
+SHA-256 of every file of that release, for every platform. It has no address, so that any registry may be used. pip
+installs with --require-hashes and refuses other files. uv resolves the versions, because pip cannot list the hashes of
+files that it does not install.
 """
 
 import re
@@ -98,7 +98,8 @@ def read(path: Path) -> dict[str, Entry]:
 
 
 def resolve(requirements: Iterable[str], held: Path, options: Sequence[str]) -> str:
-    """Returns `requirements` with all that they need in turn, with hashes, in pip's format. Installs nothing.
+    """Returns the text of a lock, in pip's format with hashes, for the `requirements` and all packages that these need
+    in turn. Installs nothing.
 
     `held`: a lock whose versions are kept where they fit, unless `options` say otherwise. Raises SystemExit with uv's
     message when no set of versions fits.
@@ -150,7 +151,8 @@ def cuts() -> dict[Path, set[str]]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Resolves the checkout's lock, and derives the other locks from it, so that versions never differ.
+    """Writes the checkout's lock, and derives the other locks from it, so that their versions never differ. Only the
+    locks in APART are resolved separately.
 
     Versions that still fit are kept. The named distributions get their newest version; with --upgrade all do.
     """

@@ -1,7 +1,7 @@
 """`./dev sbom IMAGE…`: extracts the bill of materials of built images and checks it against the CycloneDX schema.
 
-Each image has written its own while it was built (deploy/images/sbom.py), so it belongs to exactly that image's
-digest.
+The bill was made and stored in the image while the image was built (deploy/images/sbom.py). So it belongs to exactly
+this image.
 """
 
 import argparse
@@ -57,8 +57,8 @@ def summary(document: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Writes each image's bill of materials to a file in the folder. Raises NotReady if one is missing or invalid;
-    returns 2 on wrong usage.
+    """Writes the bill of materials of each named image to a file in the folder that `--into` names, or in `sbom`.
+    Raises NotReady if a bill is missing or invalid, and SystemExit on wrong usage.
     """
     parser = argparse.ArgumentParser(prog="./dev sbom")
     parser.add_argument("image", nargs="+", help="a local image, such as posthaste/quota:1.3.0")

@@ -16,10 +16,10 @@ Pytest = Callable[[Sequence[str]], int]
 
 
 def run(pytest: Pytest, selection: Sequence[str], cache: Path, tell: Callable[[str], None]) -> int:
-    """Runs pytest with `selection`. If only a few tests fail, runs these again, without the others, up to `TIMES`
-    times. Returns 0 if they passed each time, else pytest's exit code.
+    """Runs pytest with `selection` and returns its exit code.
 
-    `cache`: a folder in which pytest notes which tests failed.
+    If only a few tests fail, runs these again, without the others, `TIMES` times. Returns 0 if they pass each time,
+    else the exit code of the first run in which one fails. `cache`: a folder in which pytest notes which tests failed.
     """
     code = pytest([*selection, "-o", f"cache_dir={cache}"])
     failed = failed_tests(cache)

@@ -50,14 +50,14 @@ NO_ENGINE = 77
 def test(arguments: Sequence[str], tell: Tell) -> int:
     """Runs pytest with `arguments` and returns its exit code.
 
-    Without a path, runs all tests in several processes, each file in one of them: first the end-to-end tests in four
-    processes that share a stack, then those marked `alone` in three processes with a stack each, then all others in
-    four processes that share servers. If only a few tests fail, they run again alone (again.py). With paths, starts
-    only the servers that these tests need, or uses those of `./dev servers up`.
+    Without a path, runs all tests in three parts: the end-to-end tests in four processes that share a stack, then the
+    end-to-end tests marked `alone` in three processes with a stack each, then all others in four processes that share
+    servers. If only a few tests of a part fail, they are run again alone (again.py). With paths, starts only what these
+    tests need: a stack, or some servers. Servers that `./dev servers up` has started are used.
 
-    --changed selects the files that the changes since `main` can break. --faults runs the tests under faults instead,
-    --containers those on a container engine; with --core a small part of them. With --slow the platforms are as slow
-    as the real ones, and tests wait longer.
+    --changed selects the files that the changes since `main` can break. --faults runs only the tests on stacks with
+    faulty connections, and --containers only those on a container engine; --core makes these runs shorter. With --slow
+    the platforms are as slow as the real ones, and tests wait longer.
     """
     ours = {"--faults", "--containers", "--core", "--slow", "--changed"} & {*arguments}
     arguments, slow = [it for it in arguments if it not in ours], "--slow" in ours
@@ -97,10 +97,12 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
 
 
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
-    """Runs the tests under faults. Returns pytest's exit code, or 1 when the time is up.
+    """Runs the tests in `tests/e2e/faults`, whose stacks have faulty connections. Returns pytest's exit code, or 1 when
+    the time is up.
 
-    They run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `slow`: the platforms
-    are slow in the tests of posts. With `core`, these tests run with quick and with slow platforms anyway.
+    They run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `core`: runs fewer
+    steps. `slow`: the tests of posts run with slow platforms. With `core`, they run once with quick and once with slow
+    platforms.
     """
     with run_directory("faults", tell) as run:
         env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)} | _told(slow)
@@ -135,7 +137,9 @@ def containers(arguments: Sequence[str], core: bool, tell: Tell) -> int:
 
 
 def worst(*codes: int) -> int:
-    """Returns the highest of pytest's exit codes. A run that found no test counts only if no run found one."""
+    """Returns the highest of these exit codes of pytest. The code for a run that found no tests is left out, unless all
+    runs found none.
+    """
     return max(set(codes) - {NO_TESTS}, default=NO_TESTS)
 
 
@@ -153,8 +157,8 @@ def bench(arguments: Sequence[str], tell: Tell) -> int:
 def whole(
     run: Path, tell: Tell, *, durable: bool, slow: bool = False, payments: bool = False
 ) -> dict[str, str]:
-    """Starts a whole stack in the run directory, which ends with this process. Returns the environment variables for
-    tests.
+    """Starts a whole stack in the run directory. The stack stops when this process ends. Returns the environment
+    variables for tests.
     """
     Stack(run, durable=durable, usual_ports=False, slow=slow, payments=payments).up(
         tell, owner_pid=os.getpid()
@@ -175,10 +179,8 @@ def needs_stack(arguments: Sequence[str]) -> bool:
 
 
 def servers_for(paths: Sequence[Path]) -> tuple[str, ...]:
-    """Returns the servers that these test files and folders need. The folder decides: `unit` needs none, `store` no
-    broker.
-
-    A test checks that the files in these folders need no more.
+    """Returns the servers that these test files and folders need. Tests in a folder `unit` need no server, tests in a
+    folder `store` need PostgreSQL and S3, and all others need RabbitMQ too.
     """
     needed: set[str] = set()
     for path in paths:
@@ -236,7 +238,9 @@ def child(argv: list[str], env: dict[str, str], seconds: float | None = None) ->
 
 
 def end_leftovers(run: Path, tell: Tell) -> None:
-    """Kills processes that a test has left: those whose environment names the run directory or one in it."""
+    """Kills the processes that tests have left running: those whose environment variable TEST_RUN_DIR is the run
+    directory or a folder in it.
+    """
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             own = Path(process.environ().get("TEST_RUN_DIR", "")).is_relative_to(run)

@@ -50,9 +50,9 @@ def remove(session: Session, brand_id: str, user_id: str, keep: bool) -> None:
 @click.option("--email", required=True, help="The invited address.")
 @pass_session
 def invitation_link(session: Session, brand_id: str, email: str) -> None:
-    """Print the link of an invitation that the owner of the brand has made, where no mail can be sent.
+    """Print the link of an invitation that the owner of the brand has made. Use this command if no mail can be sent.
 
-    It works once and for a week. Give it only to the owner of the address.
+    The link works once and for a week. Give it only to the owner of the address.
     """
     request = MakeInvitationLink(brand_id=brand_id, email=email)
     session.show(session.accounts.make_invitation_link(session.caller, request))

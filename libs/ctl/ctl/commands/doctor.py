@@ -27,7 +27,7 @@ def doctor(session: Session, context: click.Context) -> None:
 
 
 def _decoder_sandbox(report: SandboxReport) -> Finding:
-    """Returns whether the processes that decode uploads are confined, according to the media service's report
+    """Tells how well the processes that decode uploads are confined, by the media service's report
     (services/media/README.md, "The sandbox").
     """
     parts = (

@@ -17,7 +17,7 @@ def post() -> None:
 @click.option("--reason", help="What the brand's owner reads in the audit log as the reason.")
 @pass_session
 def due(session: Session, post_id: str, reason: str | None) -> None:
-    """Make the queued POST_ID due now. The brand's audit log records it first."""
+    """Make the queued post POST_ID due now. An entry in the brand's audit log is made first."""
     asked = PostId(id=post_id)
     found = session.publishing.get_scheduled_post(session.caller, asked)
     if found.status == "queued":

@@ -121,7 +121,7 @@ def list_(session: Session, user_id: str) -> None:
 @click.argument("count", type=click.IntRange(min=0))
 @pass_session
 def set_used(session: Session, token_id: str, count: int) -> None:
-    """Set the request count of TOKEN_ID, and for a sandbox token its lifetime count too."""
+    """Set how many requests TOKEN_ID has made. For a sandbox token, also set how many of its 100 requests are used."""
     found = session.accounts.get_token(session.caller, TokenId(token_id=token_id))
     if found.sandbox:
         session.quota.set_sandbox_use(session.caller, SetSandboxUse(token_id=token_id, count=count))

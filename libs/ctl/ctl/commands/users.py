@@ -84,7 +84,7 @@ def unverified(session: Session) -> None:
 @click.argument("user_id")
 @pass_session
 def verify(session: Session, user_id: str) -> None:
-    """Verify the address of USER_ID by hand, where no mail can be sent.
+    """Verify the address of USER_ID by hand. Use this command if no mail can be sent.
 
     Get the id from the owner of the address, who got it at the sign-up: somebody else may have signed up with the
     address too.
@@ -96,7 +96,7 @@ def verify(session: Session, user_id: str) -> None:
 @click.argument("user_id")
 @pass_session
 def verification_link(session: Session, user_id: str) -> None:
-    """Print the link with which the owner of the address verifies USER_ID, where no mail can be sent.
+    """Print the link with which the owner of the address verifies USER_ID. Use this command if no mail can be sent.
 
     The page also asks for the password of the sign-up. Give the link only to the owner of the address.
     """
@@ -118,7 +118,7 @@ def totp_off(session: Session, user_id: str) -> None:
 @click.argument("user_id")
 @pass_session
 def email_link(session: Session, user_id: str) -> None:
-    """Print the link that confirms the new address of USER_ID, where no mail can be sent.
+    """Print the link that confirms the new address of USER_ID. Use this command if no mail can be sent.
 
     The owner asks for the change first. The link works once and for a day, and still needs the password. Give it only
     to the owner of the new address.
@@ -130,8 +130,9 @@ def email_link(session: Session, user_id: str) -> None:
 @click.argument("email")
 @pass_session
 def reset_link(session: Session, email: str) -> None:
-    """Print a link with which the owner of EMAIL chooses a new password, where no mail can be sent.
+    """Print a link with which the owner of EMAIL chooses a new password. Use this command if no mail can be sent.
 
-    It works once and for an hour, and ends every session of the account. Give it only to the owner of the address.
+    The link works once and for an hour, and ends every session of the account. Give it only to the owner of the
+    address.
     """
     session.show(session.accounts.make_reset_link(session.caller, MakeResetLink(email=email)))

@@ -1,9 +1,10 @@
-"""Runs several tries over one PostgreSQL in an order that a seed chooses, and cuts them at any point.
+"""Tests concurrent code: runs several pieces of work side by side on one PostgreSQL, and cuts them at any point.
 
-Each try runs in a thread of its own and belongs to a `Process`, which has its own connections. A thread stops before
-each statement, after each answer, and around each call that `Process.outside` wraps. The scheduler lets one thread at a
-time continue to its next stop. It passes over a thread that waits for a lock in PostgreSQL or for another thread, until
-that thread runs again. At a stop it may cut:
+A seed chooses the order of their statements. Each piece of work (`Try`) runs in a thread of its own and belongs to a
+simulated process (`Process`), which has its own connections. A thread stops before each statement, after each answer,
+and around each call that `Process.outside` wraps. The scheduler lets one thread at a time continue to its next stop. It
+passes over a thread that waits for a lock in PostgreSQL or for another thread, until that thread runs again. At a stop
+the scheduler may cut the thread in one of two ways:
 
 - KILL: the process ends there. Its open transaction is rolled back, its threads raise `Killed`, which no
   `except Exception` catches, and nothing that they still do in `finally` reaches the database or the outside. A process
@@ -17,8 +18,8 @@ that thread runs again. At a stop it may cut:
             assert ...
         explore(interleaver, range(200), example)
 
-A seed gives the same order again as long as each process has one running thread and ids do not change the order of
-locks.
+A seed gives the same order in each run if each process has only one running thread, and if the order in which rows are
+locked does not depend on random ids.
 """
 
 from collections import Counter

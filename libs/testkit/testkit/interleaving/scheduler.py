@@ -68,8 +68,8 @@ class RunScheduler:
             thread.join()
 
     def end(self) -> None:
-        """Kills the helper threads that reach a stop after every `Try` has ended. Otherwise they would wait there for
-        ever.
+        """Ends the threads that are left: each that waits at a stop, or reaches one later, gets Killed. Otherwise
+        helper threads would wait there for ever.
         """
         with self._changed:
             self._is_over, self._alone = True, None
@@ -217,7 +217,9 @@ class RunScheduler:
         return held | {thread for pid, thread in in_database.items() if pid in blocked}
 
     def _await_change(self) -> None:
-        """Waits until PostgreSQL ends a deadlock of all threads. Raises Stuck if that takes more than 20 s."""
+        """Waits until a thread can continue, when all wait for each other: PostgreSQL ends the deadlock. Raises Stuck
+        if that takes more than 20 s.
+        """
         with self._changed:
             if not self._changed.wait_for(lambda: self._changes != self._seen, _STUCK_SECONDS):
                 self._check(0.0)

@@ -120,8 +120,8 @@ def _changed(
 ) -> tuple[str, int] | Response:
     """Calls `change`, which changes something of the account, then redirects to `then`.
 
-    If the API refuses the change, `again` renders the screen with the reason. Without `again`, that is the screen of
-    the account.
+    If the API refuses the change, `again` renders the screen with the reason. Without `again`, the screen of the
+    account is shown with the reason.
     """
     try:
         change()

@@ -35,8 +35,8 @@ def show() -> str:
     """Shows the forms for AI, with the costs and the remaining credits: as a part of the form for a post, or as a
     screen of its own.
 
-    Images and videos that were begun earlier and are still being made are shown too. If there are many, a part of the
-    screen loads the videos, because newer images would hide them and the screen has cost three calls.
+    The two newest images and videos that are still being made are shown too. If there are more, the screen loads the
+    videos separately (`films`), because newer images would hide them.
     """
     client = api.reader()
     balance, brands, listed = api.together(
@@ -55,8 +55,8 @@ def show() -> str:
 
 @screens.get("/films")
 def films() -> str:
-    """Shows the videos that are being made, the newest ones. The screen with the forms loads them separately if many
-    jobs run.
+    """Shows the newest videos that are being made, up to five. The screen with the forms loads them separately if many
+    images and videos are being made.
     """
     found = api.reader().list_ai_jobs(kind="video", status="processing", limit=_FILMS)
     return _shown("assist_films.html", films=found.jobs, is_cut=found.next_cursor is not None)
@@ -133,15 +133,15 @@ def job_of(job_id: str) -> str:
 
 
 def _under_way(job: AiJob, *, left_after: int | None = None) -> str:
-    """Shows an image or a video that is being made. `left_after`: if it has just begun, the credits that are left. They
-    are shown above the forms.
+    """Shows an image or a video that is being made. `left_after`: how many credits are left, if it has just been begun.
+    The figure is shown above the forms.
     """
     return _shown("assist_under_way.html", job=job, left_after=left_after)
 
 
 def _ask(call: Any) -> tuple[str, int]:
-    """Calls `call`, which makes a call of the API that costs credits and renders the result. Returns the rendered
-    result, or the reason if the call fails, with the HTTP status.
+    """Runs `call`, which asks the API for something that costs credits, and renders the result. Returns the rendered
+    result and 200. If the API call fails, returns the rendered reason and the HTTP status.
     """
     try:
         return call(api.patient()), 200

@@ -1,7 +1,8 @@
 """The inbox: comments of visitors under the posts, and replies to them.
 
-Comments are read live from the platforms. Those of each post are therefore loaded when its card comes into view. The
-post with the newest comment comes first; where none has come, the time of publishing counts.
+Comments are read live from the platforms. The comments of a post are therefore loaded only when its card comes into
+view. Posts are sorted by the time of their newest comment, newest first. A post without comments has its time of
+publishing instead.
 """
 
 from collections.abc import Callable
@@ -95,8 +96,9 @@ def of_post(post_id: str) -> Answer:
 
 @screens.post("/read")
 def mark_read() -> Answer:
-    """Notes that the person has read the comments of a brand, or of all brands, that were written until a time. The
-    script of the inbox sends this time: when the server last listed the comments."""
+    """Notes that the person has read all comments of a brand, or of all brands, up to a time. The script of the inbox
+    sends this time: it is when the server last listed the posts.
+    """
     try:
         read_until = datetime.fromisoformat(request.form.get("read_until", ""))
     except ValueError:
@@ -143,8 +145,10 @@ def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: st
 
 
 def _reading(post_id: str) -> Callable[[], CommentList | PosthasteError]:
-    """Returns a function that reads one page of the list of comments under a post. The function returns the comments,
-    or the error if the API answers with one. It may run in any thread."""
+    """Returns a function that reads up to 50 comments under a post from the API. It may run in any thread.
+
+    The function returns the comments or, if the call fails, its error. If the session has ended, it raises the error.
+    """
     # Longer than a read waits: the platform may be slow, and the API's answer says so.
     client, cursor = api.patient(), request.args.get("after") or None
 

@@ -138,8 +138,9 @@ def send() -> tuple[str, int] | str:
 
 
 def _refused(draft: Draft, findings: dict[str, list[Finding]] | None, reason: str) -> str:
-    """Returns the text above a post that was refused: the reason, or a hint at the findings if these already show
-    reasons beside their fields."""
+    """Returns the text above the form of a post that was refused. It gives the reason. If errors are already shown
+    beside fields of the form, it refers to these instead.
+    """
     if any(it.code for found in (findings or {}).values() for it in found):
         reason = "Fix what is marked below."
     return f"Nothing was {'scheduled' if draft.is_later else 'published'}. {reason}"
@@ -147,9 +148,9 @@ def _refused(draft: Draft, findings: dict[str, list[Finding]] | None, reason: st
 
 @screens.post("/edit")
 def edit() -> str:
-    """Shows the form with the content that was sent to this address, under a new idempotency key.
+    """Shows the submitted content in the form again, under a new idempotency key.
 
-    The screen of results sends the post here, with the linked pages on which it failed.
+    The screen of results submits a post here, with the linked pages on which it failed.
     """
     draft = Draft.from_form(request.form)
     again = Draft.empty(draft.zone or "UTC")
@@ -330,7 +331,9 @@ def _ready(draft: Draft, places: Places) -> tuple[Draft, list[Result]]:
 def _beside(
     draft: Draft, findings: dict[str, list[Finding]], places: Places
 ) -> dict[str, list[tuple[Page | None, Finding]]]:
-    """Returns the findings by field of the form, including fields of settings and of pages' own texts."""
+    """Returns field of the form → the findings that are shown beside it, each with its linked page. A setting is a
+    field, and so is the text that a page has of its own. Findings that belong to no field are left out.
+    """
     own = {page_id: f"own-{page_id}" for page_id in (*draft.page_ids, *draft.own_texts)}
     inputs = [it.input_id for rules in _used_platforms(places).values() for it in rules.settings]
     found: dict[str, list[tuple[Page | None, Finding]]] = {

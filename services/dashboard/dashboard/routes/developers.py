@@ -193,8 +193,8 @@ def requests() -> str:
 
 @screens.get("/requests/<request_id>")
 def one_request(request_id: str) -> str:
-    """Shows a request with its token, and the posts, attempts and deliveries that it led to, so that a person finds out
-    why a post failed.
+    """Shows a request with its token. Also shows the posts, attempts and deliveries that resulted from the request, so
+    that a person can find out why a post failed.
     """
     client = api.reader()
     found, pages = api.together(lambda: client.get_log(request_id), recent_pages(client))
@@ -205,8 +205,8 @@ def one_request(request_id: str) -> str:
 
 
 def _token_name(client: Posthaste, token_id: str) -> str:
-    """Returns what people call the token of a request: "Dashboard" for the session of a browser. A token that the API
-    does not list has its id.
+    """Returns the name of the token with which a request was made: "Dashboard" for the session of a browser. A token
+    without a name has its prefix, and a token that the API does not find has its id.
     """
     if token_id.startswith(_SESSION):
         return "Dashboard"
@@ -239,8 +239,8 @@ def _key() -> str | None:
 def _done(change: Callable[[Posthaste], Answer], again: Callable[[str], str] | None = None) -> Answer:
     """Calls `change`, which makes a change, and returns its answer.
 
-    If the API refuses the change, `again` renders the screen with the reason and the form as it was typed; without
-    `again`, that is the screen for developers.
+    If the API refuses the change, `again` renders the screen with the reason and the form as it was typed. Without
+    `again`, the screen for developers is shown with the reason.
     """
     forget("webhooks")
     try:

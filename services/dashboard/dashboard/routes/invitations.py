@@ -36,7 +36,8 @@ def show(invitation_id: str, code: str) -> Answer:
 def accept(invitation_id: str, code: str) -> Answer:
     """Accepts the invitation, signs in to the account with the invited address, and begins the work on the brand.
 
-    A person whose account asks for codes of an app signs in with the app's next code, because each code works once.
+    A person who has entered a code of an authenticator app is not signed in, because each code works once. The answer
+    asks them to sign in with the next code.
     """
     form = request.form
     password, totp_code = form.get("password", ""), form.get("code", "").strip() or None

@@ -76,8 +76,8 @@ def _today(waiting: list[ScheduledPost], places: Places, *, is_cut: bool) -> tup
 
 @screens.get("/overview/account")
 def account() -> str:
-    """Shows the part of the overview about the account: disabled webhooks, and what is left of the day, the month and
-    the AI credits.
+    """Shows the part of the overview about the account: disabled webhooks, limits that are almost reached, and how much
+    of the month's posts and of the storage is used.
 
     With JavaScript this is a part of the overview, without JavaScript a screen of its own.
     """

@@ -159,10 +159,10 @@ def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | 
 
 
 def actions_of(post: FullPost) -> tuple[str, ...]:
-    """Returns what a person can do with a post in its state.
+    """Returns the actions that a person can take on a post in its state, such as `retry`.
 
-    A post that was published at once has no time that could be changed. It is in no list of failed posts either, so
-    that nobody needs to dismiss it.
+    For a post that was published at once, `edit` and `dismiss` are left out: it has no time that could be changed, and
+    it is in no list of failed posts.
     """
     found = _ACTIONS.get(post.status, ())
     return tuple(it for it in found if it not in ("edit", "dismiss") or post.scheduled_at is not None)

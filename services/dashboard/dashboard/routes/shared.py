@@ -1,5 +1,6 @@
-"""What several screens need: linked pages and brands by id, times in a brand's zone, the filters of lists, and the
-sentence that a plan's limit is reached."""
+"""Helpers for several screens: linked pages and brands by id, times in a brand's zone, the filters of lists, and the
+text for a person who has tried something too often.
+"""
 
 import math
 from collections.abc import Callable, Iterable
@@ -32,8 +33,10 @@ def by_name(page: Page) -> tuple[str, str]:
 
 
 def shut_out(page: Page) -> LastRefusal | None:
-    """Returns the last refusal of a connected page's post, if its platform refused Posthaste the access, for example
-    because a permission was taken away: then the person should look at the connection.
+    """Returns the last refusal of a page's post if the platform no longer lets Posthaste in, for example because a
+    permission was taken away. Then the person should look at the page's connection.
+
+    Returns None if there is no such refusal, or if the page's connection has expired.
     """
     found = page.last_refusal
     if page.expired or found is None or not words.is_about_access(found.code, found.message):

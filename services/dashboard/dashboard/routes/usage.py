@@ -1,7 +1,7 @@
 """The screens of usage and billing, always of the person's own account.
 
-They show what is left of the month, the day and the storage, the use by day, and the AI credits with what changed them.
-People buy more credits here.
+They show how much of the limits of the month, the day and the storage is used, the use of each day, the AI credits, and
+what changed the credits. People buy more credits here.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -37,7 +37,9 @@ def credits() -> str:  # noqa: A001
 @screens.get("/billing/packs")
 @screens.get("/billing/auto-refill")
 def billing() -> Response:
-    """Redirects to the screen of the credits. The API's answers name these addresses for billing."""
+    """Redirects to the AI credits on the screen of usage. This route has the addresses that the API names in its
+    answers about billing.
+    """
     return redirect(url_for("usage.show", _anchor="credits"))
 
 
