@@ -85,7 +85,7 @@ export abstract class Operations {
   /**
    * List the audit log of the account's brands, newest first: collaborators, their tokens, held posts.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listAudit`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listAudit`.
    */
   iterateAudit(
     query: { brand_id?: string | undefined; limit?: number | undefined } = {},
@@ -118,7 +118,7 @@ export abstract class Operations {
   /**
    * List what changed the AI credits, newest first, with the balance after each change.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listCreditLedger`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listCreditLedger`.
    */
   iterateCreditLedger(
     query: { limit?: number | undefined } = {},
@@ -169,7 +169,7 @@ export abstract class Operations {
   /**
    * List the requests of the account, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listLogs`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listLogs`.
    */
   iterateLogs(
     query: {
@@ -218,7 +218,7 @@ export abstract class Operations {
   /**
    * List the brands that the token may use, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listBrands`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listBrands`.
    */
   iterateBrands(
     query: { archived?: boolean | undefined; limit?: number | undefined } = {},
@@ -297,7 +297,7 @@ export abstract class Operations {
   /**
    * List the pages of a brand.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listBrandPages`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listBrandPages`.
    */
   iterateBrandPages(
     id: string,
@@ -327,7 +327,7 @@ export abstract class Operations {
   /**
    * List the people who work on a brand, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See
    * `listCollaborators`.
    */
   iterateCollaborators(
@@ -399,7 +399,7 @@ export abstract class Operations {
   /**
    * List the invitations to a brand that wait for an answer, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listInvitations`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listInvitations`.
    */
   iterateInvitations(
     id: string,
@@ -503,7 +503,7 @@ export abstract class Operations {
   /**
    * List the pages that the token may use.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listPages`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listPages`.
    */
   iteratePages(
     query: {
@@ -631,7 +631,7 @@ export abstract class Operations {
   /**
    * List scheduled posts, soonest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See
    * `listScheduledPosts`.
    */
   iterateScheduledPosts(
@@ -817,7 +817,7 @@ export abstract class Operations {
   /**
    * List published posts, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See
    * `listPublishedPosts`.
    */
   iteratePublishedPosts(
@@ -872,7 +872,7 @@ export abstract class Operations {
    * List the comments of a published post, newest first; on IG, LN and YT with the replies of each
    * thread.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listComments`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listComments`.
    */
   iterateComments(
     query: {
@@ -931,7 +931,7 @@ export abstract class Operations {
   /**
    * List uploaded and generated files, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listMedia`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listMedia`.
    */
   iterateMedia(
     query: {
@@ -1038,7 +1038,7 @@ export abstract class Operations {
   /**
    * List jobs, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listAiJobs`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listAiJobs`.
    */
   iterateAiJobs(
     query: {
@@ -1120,7 +1120,7 @@ export abstract class Operations {
   /**
    * List the subscriptions that the token may use, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listWebhooks`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listWebhooks`.
    */
   iterateWebhooks(
     query: { status?: "active" | "disabled" | undefined; limit?: number | undefined } = {},
@@ -1224,7 +1224,7 @@ export abstract class Operations {
   /**
    * List the deliveries of the last 30 days with their attempts, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listDeliveries`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listDeliveries`.
    */
   iterateDeliveries(
     id: string,
@@ -1274,7 +1274,7 @@ export abstract class Operations {
    * List the account's tokens, newest first, with the revoked ones and those of collaborators; never
    * their values.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listTokens`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listTokens`.
    */
   iterateTokens(
     query: { limit?: number | undefined } = {},
@@ -1395,7 +1395,7 @@ export abstract class Operations {
   /**
    * List the account's sessions, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listSessions`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listSessions`.
    */
   iterateSessions(
     query: { limit?: number | undefined } = {},
@@ -1429,7 +1429,7 @@ export abstract class Operations {
   /**
    * List the brands of other accounts that the person works on as a collaborator, newest first.
    *
-   * Further pages are fetched as they are needed; `limit` is the size of a page. See `listSharedBrands`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listSharedBrands`.
    */
   iterateSharedBrands(
     query: { limit?: number | undefined } = {},

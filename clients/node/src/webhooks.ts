@@ -4,8 +4,8 @@
  *     const event = readDelivery(rawBody, request.headers, secret);
  *
  * A delivery carries two kinds of signatures. `readDelivery` and `verifyDelivery` take the headers of Standard
- * Webhooks, whose signed timestamp keeps a recorded delivery from being sent again. `readEvent` and `verify` take
- * X-Svc-Signature, which has no timestamp.
+ * Webhooks. These headers sign a timestamp, so a recorded delivery that somebody sends again later is refused.
+ * `readEvent` and `verify` take X-Svc-Signature, which has no timestamp.
  *
  * A forged or damaged request throws a WebhookError: answer 400. A mistake in your own code (text instead of bytes, an
  * empty secret) throws a TypeError.

@@ -87,9 +87,7 @@ def _iterator(method: Method, *, is_async: bool) -> str:
     """Returns the text of an `iterate_…` method. It follows the cursor of a list and yields every entry."""
     kind = "AsyncIterator" if is_async else "Iterator"
     name = "iterate_" + method.name.removeprefix("list_")
-    about = (
-        f"Further pages are fetched as they are needed; `limit` is the size of a page. See `{method.name}`."
-    )
+    about = f"Asks for more entries as they are needed; `limit` is how many one request gets. See `{method.name}`."
     return (
         f"    def {name}({_signature(method, without='cursor')}) -> {kind}[{method.item}]:\n"
         + _docstring(method.summary, about)

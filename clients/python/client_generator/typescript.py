@@ -125,7 +125,7 @@ def _texts(method: Method) -> Iterator[str]:
         return
     item = _type(method.item_schema, "records.", is_input=False)
     name = "iterate" + method.json_name.removeprefix("list")
-    about = f"Further pages are fetched as they are needed; `limit` is the size of a page. See `{method.json_name}`."
+    about = f"Asks for more entries as they are needed; `limit` is how many one request gets. See `{method.json_name}`."
     yield (
         _comment(method.summary, "  ", about)
         + _header(name, _parameters(method, without="cursor"), f"AsyncGenerator<{item}, void>")

@@ -103,7 +103,7 @@ class AccountOperations(Caller):
         """List the audit log of the account's brands, newest first: collaborators, their tokens, held
         posts.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_audit`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_audit`.
         """
         return self._iterate(
             Call("GET", "/api/v1/audit", records.AuditLog, query={"brand_id": brand_id, "limit": limit}),
@@ -136,7 +136,7 @@ class AccountOperations(Caller):
     def iterate_credit_ledger(self, *, limit: int | None = None) -> Iterator[records.LedgerEntry]:
         """List what changed the AI credits, newest first, with the balance after each change.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_credit_ledger`.
         """
         return self._iterate(
@@ -236,7 +236,7 @@ class AsyncAccountOperations(AsyncCaller):
         """List the audit log of the account's brands, newest first: collaborators, their tokens, held
         posts.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_audit`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_audit`.
         """
         return self._iterate(
             Call("GET", "/api/v1/audit", records.AuditLog, query={"brand_id": brand_id, "limit": limit}),
@@ -269,7 +269,7 @@ class AsyncAccountOperations(AsyncCaller):
     def iterate_credit_ledger(self, *, limit: int | None = None) -> AsyncIterator[records.LedgerEntry]:
         """List what changed the AI credits, newest first, with the balance after each change.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_credit_ledger`.
         """
         return self._iterate(

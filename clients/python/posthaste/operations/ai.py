@@ -133,7 +133,7 @@ class AIOperations(Caller):
     ) -> Iterator[records.AiJob]:
         """List jobs, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_ai_jobs`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_ai_jobs`.
         """
         return self._iterate(
             Call(
@@ -305,7 +305,7 @@ class AsyncAIOperations(AsyncCaller):
     ) -> AsyncIterator[records.AiJob]:
         """List jobs, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_ai_jobs`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_ai_jobs`.
         """
         return self._iterate(
             Call(

@@ -36,7 +36,7 @@ class BrandsOperations(Caller):
     ) -> Iterator[records.BrandInList]:
         """List the brands that the token may use, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_brands`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_brands`.
         """
         return self._iterate(
             Call(
@@ -179,7 +179,7 @@ class BrandsOperations(Caller):
     ) -> Iterator[records.Page]:
         """List the pages of a brand.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_brand_pages`.
         """
         return self._iterate(
@@ -217,7 +217,7 @@ class AsyncBrandsOperations(AsyncCaller):
     ) -> AsyncIterator[records.BrandInList]:
         """List the brands that the token may use, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_brands`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_brands`.
         """
         return self._iterate(
             Call(
@@ -360,7 +360,7 @@ class AsyncBrandsOperations(AsyncCaller):
     ) -> AsyncIterator[records.Page]:
         """List the pages of a brand.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_brand_pages`.
         """
         return self._iterate(

@@ -35,7 +35,7 @@ class CollaboratorsOperations(Caller):
     ) -> Iterator[records.ListedCollaborator]:
         """List the people who work on a brand, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_collaborators`.
         """
         return self._iterate(
@@ -110,7 +110,7 @@ class AsyncCollaboratorsOperations(AsyncCaller):
     ) -> AsyncIterator[records.ListedCollaborator]:
         """List the people who work on a brand, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_collaborators`.
         """
         return self._iterate(

@@ -55,7 +55,7 @@ class CommentsOperations(Caller):
         """List the comments of a published post, newest first; on IG, LN and YT with the replies of each
         thread.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_comments`.
         """
         return self._iterate(
@@ -146,7 +146,7 @@ class AsyncCommentsOperations(AsyncCaller):
         """List the comments of a published post, newest first; on IG, LN and YT with the replies of each
         thread.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_comments`.
         """
         return self._iterate(

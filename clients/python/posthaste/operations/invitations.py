@@ -52,7 +52,7 @@ class InvitationsOperations(Caller):
     def iterate_invitations(self, id: str, *, limit: int | None = None) -> Iterator[records.Invitation]:
         """List the invitations to a brand that wait for an answer, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_invitations`.
         """
         return self._iterate(
@@ -172,7 +172,7 @@ class AsyncInvitationsOperations(AsyncCaller):
     def iterate_invitations(self, id: str, *, limit: int | None = None) -> AsyncIterator[records.Invitation]:
         """List the invitations to a brand that wait for an answer, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_invitations`.
         """
         return self._iterate(

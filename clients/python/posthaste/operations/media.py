@@ -55,7 +55,7 @@ class MediaOperations(Caller):
     ) -> Iterator[records.Media]:
         """List uploaded and generated files, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_media`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_media`.
         """
         return self._iterate(
             Call(
@@ -176,7 +176,7 @@ class AsyncMediaOperations(AsyncCaller):
     ) -> AsyncIterator[records.Media]:
         """List uploaded and generated files, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_media`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_media`.
         """
         return self._iterate(
             Call(

@@ -340,7 +340,7 @@ class PostsOperations(Caller):
     ) -> Iterator[records.ScheduledPost]:
         """List scheduled posts, soonest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_scheduled_posts`.
         """
         return self._iterate(
@@ -644,7 +644,7 @@ class PostsOperations(Caller):
     ) -> Iterator[records.PublishedPost]:
         """List published posts, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_published_posts`.
         """
         return self._iterate(
@@ -1004,7 +1004,7 @@ class AsyncPostsOperations(AsyncCaller):
     ) -> AsyncIterator[records.ScheduledPost]:
         """List scheduled posts, soonest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_scheduled_posts`.
         """
         return self._iterate(
@@ -1308,7 +1308,7 @@ class AsyncPostsOperations(AsyncCaller):
     ) -> AsyncIterator[records.PublishedPost]:
         """List published posts, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_published_posts`.
         """
         return self._iterate(

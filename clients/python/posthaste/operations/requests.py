@@ -81,7 +81,7 @@ class RequestsOperations(Caller):
     ) -> Iterator[records.LogEntry]:
         """List the requests of the account, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_logs`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_logs`.
         """
         return self._iterate(
             Call(
@@ -187,7 +187,7 @@ class AsyncRequestsOperations(AsyncCaller):
     ) -> AsyncIterator[records.LogEntry]:
         """List the requests of the account, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_logs`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_logs`.
         """
         return self._iterate(
             Call(

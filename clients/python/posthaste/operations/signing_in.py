@@ -48,7 +48,7 @@ class SigningInOperations(Caller):
     def iterate_sessions(self, *, limit: int | None = None) -> Iterator[records.Session]:
         """List the account's sessions, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_sessions`.
         """
         return self._iterate(
@@ -84,7 +84,7 @@ class SigningInOperations(Caller):
     def iterate_shared_brands(self, *, limit: int | None = None) -> Iterator[records.SharedBrand]:
         """List the brands of other accounts that the person works on as a collaborator, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_shared_brands`.
         """
         return self._iterate(
@@ -141,7 +141,7 @@ class AsyncSigningInOperations(AsyncCaller):
     def iterate_sessions(self, *, limit: int | None = None) -> AsyncIterator[records.Session]:
         """List the account's sessions, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_sessions`.
         """
         return self._iterate(
@@ -177,7 +177,7 @@ class AsyncSigningInOperations(AsyncCaller):
     def iterate_shared_brands(self, *, limit: int | None = None) -> AsyncIterator[records.SharedBrand]:
         """List the brands of other accounts that the person works on as a collaborator, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_shared_brands`.
         """
         return self._iterate(

@@ -29,7 +29,7 @@ class TokensOperations(Caller):
         """List the account's tokens, newest first, with the revoked ones and those of collaborators; never
         their values.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_tokens`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_tokens`.
         """
         return self._iterate(
             Call("GET", "/api/v1/tokens", records.TokenList, query={"limit": limit}), "tokens"
@@ -167,7 +167,7 @@ class AsyncTokensOperations(AsyncCaller):
         """List the account's tokens, newest first, with the revoked ones and those of collaborators; never
         their values.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See `list_tokens`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_tokens`.
         """
         return self._iterate(
             Call("GET", "/api/v1/tokens", records.TokenList, query={"limit": limit}), "tokens"

@@ -40,7 +40,7 @@ class WebhooksOperations(Caller):
     ) -> Iterator[records.Subscription]:
         """List the subscriptions that the token may use, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_webhooks`.
         """
         return self._iterate(
@@ -244,7 +244,7 @@ class WebhooksOperations(Caller):
     ) -> Iterator[records.Delivery]:
         """List the deliveries of the last 30 days with their attempts, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_deliveries`.
         """
         return self._iterate(
@@ -318,7 +318,7 @@ class AsyncWebhooksOperations(AsyncCaller):
     ) -> AsyncIterator[records.Subscription]:
         """List the subscriptions that the token may use, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_webhooks`.
         """
         return self._iterate(
@@ -526,7 +526,7 @@ class AsyncWebhooksOperations(AsyncCaller):
     ) -> AsyncIterator[records.Delivery]:
         """List the deliveries of the last 30 days with their attempts, newest first.
 
-        Further pages are fetched as they are needed; `limit` is the size of a page. See
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
         `list_deliveries`.
         """
         return self._iterate(
