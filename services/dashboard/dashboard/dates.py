@@ -71,6 +71,7 @@ def attach(app: Flask) -> None:
         weekdays=lambda: languages.weekdays(g.dates.language),
         date_attributes=_attributes,
         my_zone=lambda: g.dates.zone,
+        zone_options=times.zone_options,
     )
 
 

@@ -4,6 +4,8 @@ from datetime import MAXYEAR, MINYEAR, UTC, datetime, timedelta
 from functools import cache, lru_cache
 from zoneinfo import ZoneInfo, available_timezones
 
+from markupsafe import Markup, escape
+
 from dashboard import languages
 
 
@@ -24,6 +26,17 @@ def zones() -> tuple[str, ...]:
     """Returns the names of the time zones to choose from: continent and city, and UTC."""
     continents = ("Africa", "America", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific")
     return ("UTC", *sorted(it for it in available_timezones() if it.startswith(continents) and "/" in it))
+
+
+def zone_options(chosen: str) -> Markup:
+    """Returns the options of a `<select>` of time zones, with `chosen` selected. There are more than 400."""
+    name = escape(chosen)
+    return Markup(_options().replace(f"<option>{name}<", f"<option selected>{name}<"))
+
+
+@cache
+def _options() -> str:
+    return "".join(f"<option>{escape(name)}</option>" for name in zones())
 
 
 def shown(

@@ -6,7 +6,7 @@ from functools import partial
 from flask import Blueprint, current_app, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, cookies, dates, languages, times, words
+from dashboard import api, cookies, dates, languages, words
 from dashboard.kept import forget, keep, kept, kept_for
 from posthaste import Posthaste
 from posthaste.errors import ApiError
@@ -193,5 +193,5 @@ def _shown(problem: str = "") -> str:
         "account.html", account=told, user=kept_for(_CHANGED, _CHANGED_SECONDS) or told.user,
         sessions=sessions.sessions, after=sessions.next_cursor,
         is_first=cursor is None, problem=problem, has_codes=has_codes,
-        dates=g.dates, zones=times.zones(), languages=languages.LANGUAGES,
+        dates=g.dates, languages=languages.LANGUAGES,
     )  # fmt: skip

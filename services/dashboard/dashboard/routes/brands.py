@@ -6,7 +6,7 @@ from typing import Any, cast
 from flask import Blueprint, abort, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, times, words
+from dashboard import api, words
 from dashboard.routes.shared import by_name, forget_places
 from posthaste import Posthaste
 from posthaste.errors import ApiError, AuthenticationError
@@ -145,7 +145,7 @@ def _listed(problem: str = "") -> str:
     return render_template(
         "brands.html", brands=brands.brands, after=brands.next_cursor, shared=shared.brands,
         shared_after=shared.next_cursor, is_first=not {"after", "shared_after"} & set(asked), problem=problem,
-        zones=times.zones(), form=request.form, with_archived=with_archived,
+        form=request.form, with_archived=with_archived,
     )  # fmt: skip
 
 
@@ -168,6 +168,6 @@ def _shown(brand_id: str, problem: str = "", *, done: str = "") -> str:
         "brand.html", brand=view.brand, pages=sorted(view.brand.pages, key=by_name),
         people=people and people.collaborators, after=people and people.next_cursor,
         invitations=invited and invited.invitations, invited_after=invited and invited.next_cursor,
-        is_first=not {"after", "invited_after"} & set(asked), problem=problem, zones=times.zones(),
+        is_first=not {"after", "invited_after"} & set(asked), problem=problem,
         done=done or asked.get("done", ""),
     )  # fmt: skip

@@ -214,7 +214,7 @@ def _form(
         files = _files(draft.media_ids)
     return render_template(
         "compose.html", draft=draft, places=places, problem=problem, findings=findings, files=files,
-        beside=_beside(draft, findings or {}, places), zones=times.zones(), platforms=_used_platforms(places),
+        beside=_beside(draft, findings or {}, places), platforms=_used_platforms(places),
     )  # fmt: skip
 
 

@@ -153,7 +153,7 @@ def _shown(post_id: str, problem: str = "", *, done: str = "", undo: FullPost | 
     begins = times.local_fields(post.scheduled_at, zone) if post.scheduled_at else ("", "")
     return render_template(
         "post.html", post=post, places=places, zone=zone, problem=problem, actions=actions_of(post),
-        done=done or request.args.get("done", ""), begins=begins, zones=times.zones(),
+        done=done or request.args.get("done", ""), begins=begins,
         form=request.form if problem else {}, figures=post.metrics, undo=undo,
     )  # fmt: skip
 
