@@ -86,7 +86,7 @@ class Operation(NamedTuple):
         """Returns normally if this try should do the work.
 
         Raises Done with the stored result if another try has finished the operation, and IDEMPOTENCY_IN_PROGRESS if
-        this try was voided. `own` is a result that this try itself may have stored already.
+        this try was voided. `own`: the result that this try may have stored itself, which does not count as another's.
         """
         if self.result not in (None, own):
             raise Done(self.result)
@@ -95,7 +95,9 @@ class Operation(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """A write that runs once: its caller, and the id of the object that it will have created if it succeeds."""
+    """A write that has an effect only once: the caller who makes it, and `result`, the id of the object that it
+    creates.
+    """
 
     caller: Caller
     result: str
