@@ -117,7 +117,9 @@ def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
 
 
 def _examples(row: Endpoint) -> dict[str, Any]:
-    """Returns the example of a successful answer, or two: for one page and for several."""
+    """Returns the examples of a successful answer. There is one; if the operation takes one page or several, there are
+    two.
+    """
     one = example_of(row.result)
     if row.several is None:
         return {"example": one}

@@ -131,7 +131,7 @@ def _refused(page: PlannedPage, error: ApiError) -> PageResult:
 
 
 def _with_request_id(exchange: Exchange, result: PageResult) -> PageResult:
-    """Adds the request_id, which every error body has (decisions), to the error of one page."""
+    """Adds the field `request_id` to the error of one page, because the body of every error has it."""
     if result.error is None:
         return result
     return msgspec.structs.replace(result, error=result.error | {"request_id": exchange.request_id})
@@ -145,7 +145,9 @@ def _error_of(result: PageResult) -> ApiError | None:
 
 
 def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
-    """Returns the first outage, if any: an error after which nobody finds out whether the page's post exists."""
+    """Returns the first error that leaves open whether its page's post exists, while no service is finding that out;
+    None if there is no such error.
+    """
     for error in errors:
         if leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True):
             return error
@@ -155,6 +157,7 @@ def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
 def _error_of_all(errors: list[ApiError]) -> ApiError:
     """Returns the error that answers a call in which no page succeeded.
 
-    An error with an unknown outcome takes precedence: with it the key is kept, so that nothing is sent twice.
+    An error with an unknown outcome takes precedence over others. With such an answer the idempotency key is kept, so
+    that a repeated request sends nothing twice.
     """
     return next((error for error in errors if leaves_outcome_open(error, sends=True)), errors[0])
