@@ -3,8 +3,8 @@
 `python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and users. A process gets a
 user if the variable AMQP_PASSWORD_<PROCESS> holds its password, or if AMQP_PASSWORD_<PROCESS>_FILE names a file with
 the password. <PROCESS> is a service, GATEWAY, CTL, or SERVICES for the one process in which all services run. RabbitMQ
-loads the file at its start if its setting `load_definitions` names it; `rabbitmqctl import_definitions` loads it at any
-time. Loading changes existing objects and deletes nothing.
+loads the file at each start if the setting `load_definitions` names the file; `rabbitmqctl import_definitions` loads it
+at any time. Loading changes existing objects and deletes nothing.
 
 Only the gateway may declare queues, and only those for broadcasts, whose names the broker chooses (amq.gen-…). So an
 attacker in one process can neither delete another process's queue nor read it. Every process may write to the default
@@ -129,7 +129,7 @@ def definitions(
 
 
 class _Declared:
-    """Replaces a channel. `topology` declares exchanges and queues on this object, which collects them for RabbitMQ's
+    """A replacement for a channel, on which `topology` declares exchanges and queues. It collects them for RabbitMQ's
     definitions.
     """
 

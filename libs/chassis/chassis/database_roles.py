@@ -233,7 +233,7 @@ def _rows(cursor: Any, statement: str, *values: Any, **named: Any) -> list[tuple
 def _session(admin_url: str, database: str | None = None) -> Iterator[Any]:
     """Opens a connection in autocommit, and yields a cursor. Waits for the server to accept connections.
 
-    Raises psycopg2.OperationalError if it does not accept any for _WAIT_SECONDS.
+    Raises psycopg2.OperationalError if the server accepts none within _WAIT_SECONDS.
     """
     address = make_url(admin_url).set(drivername="postgresql")
     if database is not None:

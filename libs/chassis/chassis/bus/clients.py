@@ -1,8 +1,8 @@
 """The typed clients of services: `publishing = bus.service("publishing")`, `publishing.schedule_post(caller, request)`.
 
 A client has the methods of the service's Protocol in contracts. Every method also accepts the argument
-`timeout_seconds`. `client.method.start(…)` sends a call without waiting for its answer. The type checker knows neither
-of the two, unless the method is passed through `remote`.
+`timeout_seconds`, and `client.method.start(…)` sends a call without waiting for its answer. `remote(client.method)`
+tells the type checker about both.
 """
 
 from abc import ABC, abstractmethod

@@ -9,8 +9,8 @@ within 2 s. `ServiceAway` is a kind of SERVICE_UNAVAILABLE. Further calls are re
 lasts. If a process or connection is lost during a call, the call may have run, or may still run until its deadline. So
 after any SERVICE_UNAVAILABLE repeat a write with the same operation id.
 
-Batching is adaptive. If all earlier frames to the service are answered, a call is sent at once. Otherwise the call
-waits for that answer, but at most 2 ms, and is then sent together with the other waiting calls. A frame that is
+Batching is adaptive. A call is sent at once if all earlier frames to its service have been answered. Otherwise the call
+waits until they are, but at most 2 ms, and is then sent together with the other waiting calls. A frame that is
 unanswered for longer than 20 ms delays no calls.
 """
 

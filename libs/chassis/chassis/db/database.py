@@ -242,8 +242,8 @@ def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
     connection gets no error.
 
     To find out, reads what the server has sent already, which takes 0.4 µs and no round trip: a last message, and the
-    end of the connection. A connection that was opened just now is not checked. If it has ended, its first statement
-    raises the usual error of an outage; here the pool would try again and raise its own error.
+    end of the connection. A connection that was opened just now is not checked, because the pool would try again and
+    raise its own error. If such a connection has ended, its first statement reports an outage.
     """
     if record.info.pop(_MADE_NOW, False):
         return

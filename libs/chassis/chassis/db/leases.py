@@ -142,8 +142,8 @@ class WorkerLease:
 
     @property
     def worker_id(self) -> str | None:
-        """The worker's id. None before the first registration and after `end`, and also while a reaped worker's process
-        has not managed to register again.
+        """The worker's id. None before the first registration and after `end`, and also if this worker was reaped and
+        its process has not managed to register again.
         """
         return self._id
 

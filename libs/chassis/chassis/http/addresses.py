@@ -223,8 +223,8 @@ def _plain_name(text: str) -> str:
 
 
 def _checked_address(text: str, port: int, allowed: AllowedNetworks) -> str:
-    """Returns the IP address that `text` is. Raises UnsafeAddress unless the address is public or in an `allowed`
-    network.
+    """Parses an IP address to which a connection is permitted. Raises UnsafeAddress unless the address is public or in
+    an `allowed` network.
 
     The text must be in canonical form: short, octal, hexadecimal and decimal forms and zone ids are refused.
     """

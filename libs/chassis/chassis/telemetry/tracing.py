@@ -102,8 +102,8 @@ def in_database(name: str, kind: str) -> AbstractContextManager[Any]:
 
 
 def sending(event: str, cause: str | None, staged_at: datetime) -> dict[str, Any] | None:
-    """Traces the sending of an event that waited in the outbox. Returns the message headers with its traceparent; None
-    without a trace.
+    """Traces the sending of an event that waited in the outbox. Returns the headers that carry the traceparent in the
+    event's message; None without a trace.
     """
     if _spans is None or not cause:
         return {HEADER: cause} if cause else None

@@ -184,10 +184,8 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the queue's next batch if nothing waits for the answer to another batch any more.
-
-        `batch`: the batch that has been answered or given up; None if there was none. If the queue has sent another
-        batch since, does nothing.
+        """Sends the queue's next batch after `batch`, which has been answered or given up (None: there was none
+        before). Does nothing if another batch is on its way.
         """
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None

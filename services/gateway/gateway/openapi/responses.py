@@ -117,8 +117,8 @@ def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
 
 
 def _examples(row: Endpoint) -> dict[str, Any]:
-    """Returns the examples of a successful answer. There is one; if the operation takes one page or several, there are
-    two.
+    """Returns the example of a successful answer. An operation that takes one page or several has two examples: one for
+    each case.
     """
     one = example_of(row.result)
     if row.several is None:

@@ -48,8 +48,8 @@ Result = TypeVar("Result")
 
 
 def add_credits_header(exchange: Exchange, error: ApiError) -> None:
-    """Adds a header with the number of credits left to the answer of an error (spec "AI generation"), except of an
-    outage.
+    """Adds a header with the number of credits left to the answer of an error (spec "AI generation"). The answer of an
+    outage gets no such header.
     """
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:
