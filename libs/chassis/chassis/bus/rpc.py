@@ -169,7 +169,8 @@ class Bus(Clients):
             queue.reset()
 
     def _tick(self) -> None:
-        """Fails calls past their deadline, and every call once the broker has been away for DISCONNECTED_SECONDS.
+        """Fails calls past their deadline, and every call once the broker has been away for DISCONNECTED_SECONDS. If a
+        service has not answered a call for UNANSWERED_SECONDS, asks the broker whether any process consumes its queue.
 
         Runs every TICK_SECONDS.
         """

@@ -44,7 +44,7 @@ class MeasuredSocket(socket.socket):
         """Sets new limits: one HTTP head and a body of `body_bytes`, until the deadline (monotonic).
 
         From now on, reads and writes raise TimeoutError after the deadline, and when no byte moves for `read_seconds`
-        or `send_seconds`. They raise HTTPException beyond the limit of bytes. With `counts_our_time=False`, only the
+        or `send_seconds`. Reads raise HTTPException beyond the limit of bytes. With `counts_our_time=False`, only the
         time spent waiting for the peer counts: the deadline moves later by the time between reads and writes.
         """
         self._deadline, self._read_seconds, self._send_seconds = deadline, read_seconds, send_seconds
