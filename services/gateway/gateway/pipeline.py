@@ -307,8 +307,8 @@ def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     """Returns the answer to a failed request.
 
-    If the request certainly had no effect, its unit of a monthly counter is refunded and its idempotency key deleted.
-    If it may have had an effect, the key is only unlocked.
+    If the request certainly had no effect, its idempotency key is deleted, and its unit of the counter `publishes` or
+    `replies` is refunded. (Units of other counters are not.) If it may have had an effect, the key is only unlocked.
 
     The refund comes first: a client at its limit that repeats the call then has a unit for it.
     """

@@ -185,7 +185,11 @@ class Call:
 
 
 def call_of(tool: Tool, arguments: Mapping[str, Any]) -> Call:
-    """Returns the request that a tool's arguments stand for. Raises ValueError for an unknown or missing argument."""
+    """Returns the request that a tool's arguments stand for.
+
+    Raises ValueError for an unknown argument, and if one that belongs in the path is missing. The API checks the
+    others.
+    """
     known = tool.input_schema["properties"]
     unknown = sorted(set(arguments) - set(known))
     if unknown:

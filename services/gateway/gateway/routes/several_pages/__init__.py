@@ -34,8 +34,8 @@ def send(
     all pages succeeded, 207 if some did.
 
     Raises ApiError if a rule is broken on any page. If no page succeeded, raises the first error with an unknown
-    outcome, or else the first error. With an idempotency key, an outage (503) of any page is raised too: repeating the
-    call then sends the missing posts, while a stored 207 would never change.
+    outcome, or else the first error. With an idempotency key, also raises any page's error of `_outage_in`, such as a
+    503: repeating the call then sends the missing posts, while a stored 207 would never change.
     """
     pages = _charge(exchange, _planned(exchange, request))
     try:
