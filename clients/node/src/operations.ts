@@ -553,7 +553,7 @@ export abstract class Operations {
   // Posts
 
   /**
-   * Schedule a post on one page or on several.
+   * Schedule a post.
    *
    * `POST /api/v1/posts/schedule`. Needs the scope `write:posts`.
    */
@@ -562,7 +562,7 @@ export abstract class Operations {
   }
 
   /**
-   * Schedule a post on one page or on several.
+   * Schedule a post.
    *
    * `POST /api/v1/posts/schedule`. Needs the scope `write:posts`.
    */
@@ -571,7 +571,7 @@ export abstract class Operations {
   }
 
   /**
-   * Publish a post now, on one page or on several; answers when the platforms have accepted it.
+   * Publish a post now, and wait until its platform accepts or refuses it.
    *
    * `POST /api/v1/posts/publish`. Needs the scope `write:posts`.
    */
@@ -580,7 +580,7 @@ export abstract class Operations {
   }
 
   /**
-   * Publish a post now, on one page or on several; answers when the platforms have accepted it.
+   * Publish a post now, and wait until its platform accepts or refuses it.
    *
    * `POST /api/v1/posts/publish`. Needs the scope `write:posts`.
    */
@@ -589,7 +589,7 @@ export abstract class Operations {
   }
 
   /**
-   * Run all checks of schedule or publish, for one page or for several; nothing is stored or counted.
+   * Run all checks of scheduling or publishing a post. Nothing is stored or counted.
    *
    * `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
    */
@@ -598,7 +598,7 @@ export abstract class Operations {
   }
 
   /**
-   * Run all checks of schedule or publish, for one page or for several; nothing is stored or counted.
+   * Run all checks of scheduling or publishing a post. Nothing is stored or counted.
    *
    * `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
    */
@@ -1294,7 +1294,8 @@ export abstract class Operations {
   }
 
   /**
-   * Get the value of the sandbox token again. Needs the account's own session: no API token is shown it.
+   * Get the value of the sandbox token again. Only the owner's session can get it; API tokens are
+   * refused.
    *
    * `GET /api/v1/account/sandbox-token`. Needs the scope `manage:tokens`.
    */

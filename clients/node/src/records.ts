@@ -517,8 +517,8 @@ export interface AcceptedInvitation {
 }
 
 /**
- * A linking session that has begun. A person continues it at `authorize_url` (a web page of this
- * server) until `expires_at`.
+ * A link session that has begun. A person continues it at `authorize_url` (a web page of this server)
+ * until `expires_at`.
  */
 export interface LinkBegun {
   session_id: string;
@@ -1012,14 +1012,15 @@ export interface UploadedMedia {
   /** Frames a second of an MP4 or QuickTime video; null if the file has no frame rate, or a variable one. */
   frame_rate?: number | null;
   /**
-   * Codec of a video's pictures: h264, hevc, vp9 and so on; null for a video stored before 1.4.0. H.264
-   * that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
+   * Codec of a video's pictures: h264, hevc, vp9 and so on. If most players and platforms refuse an
+   * H.264 video for its pixel format, the format follows: "h264 yuv422p10le". null for a photo, and for
+   * a video stored before 1.4.0.
    */
   video_codec?: string | null;
   /**
-   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; null for a video
-   * stored before 1.4.0. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
-   * Hz, 5.1".
+   * Codec of a video's sound: aac, opus, pcm_s16le and so on; "none" for a video without sound. If most
+   * platforms refuse its AAC, profile, sampling rate and channels follow: "aac (HE-AAC), 44100 Hz, 5.1".
+   * null for a photo, and for a video stored before 1.4.0.
    */
   audio_codec?: string | null;
   /**
@@ -1069,14 +1070,15 @@ export interface Media {
   /** Frames a second of an MP4 or QuickTime video; null if the file has no frame rate, or a variable one. */
   frame_rate?: number | null;
   /**
-   * Codec of a video's pictures: h264, hevc, vp9 and so on; null for a video stored before 1.4.0. H.264
-   * that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
+   * Codec of a video's pictures: h264, hevc, vp9 and so on. If most players and platforms refuse an
+   * H.264 video for its pixel format, the format follows: "h264 yuv422p10le". null for a photo, and for
+   * a video stored before 1.4.0.
    */
   video_codec?: string | null;
   /**
-   * Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; null for a video
-   * stored before 1.4.0. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
-   * Hz, 5.1".
+   * Codec of a video's sound: aac, opus, pcm_s16le and so on; "none" for a video without sound. If most
+   * platforms refuse its AAC, profile, sampling rate and channels follow: "aac (HE-AAC), 44100 Hz, 5.1".
+   * null for a photo, and for a video stored before 1.4.0.
    */
   audio_codec?: string | null;
   /**
@@ -1333,7 +1335,10 @@ export interface CreatedToken {
   api_token: string;
 }
 
-/** The value of an account's sandbox token in plain text. It can be shown again, because it is derived. */
+/**
+ * The value of an account's sandbox token in plain text. The server does not store it, but can compute
+ * it again from the account's id and a secret.
+ */
 export interface SandboxToken {
   sandbox_api_token: string;
 }

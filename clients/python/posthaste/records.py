@@ -583,8 +583,8 @@ class AcceptedInvitation:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LinkBegun:
-    """A linking session that has begun. A person continues it at `authorize_url` (a web page of this
-    server) until `expires_at`.
+    """A link session that has begun. A person continues it at `authorize_url` (a web page of this server)
+    until `expires_at`.
     """
 
     session_id: str
@@ -1128,12 +1128,13 @@ class UploadedMedia:
     duration_seconds: float | None = None
     #: Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
-    #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video stored before 1.4.0. H.264
-    #: that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
+    #: Codec of a video's pictures: h264, hevc, vp9 and so on. If most players and platforms refuse an
+    #: H.264 video for its pixel format, the format follows: "h264 yuv422p10le". None for a photo, and for
+    #: a video stored before 1.4.0.
     video_codec: str | None = None
-    #: Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; None for a video
-    #: stored before 1.4.0. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
-    #: Hz, 5.1".
+    #: Codec of a video's sound: aac, opus, pcm_s16le and so on; "none" for a video without sound. If most
+    #: platforms refuse its AAC, profile, sampling rate and channels follow: "aac (HE-AAC), 44100 Hz, 5.1".
+    #: None for a photo, and for a video stored before 1.4.0.
     audio_codec: str | None = None
     #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
     #: until it is made, a moment after the upload, and for files of which none can be made.
@@ -1184,12 +1185,13 @@ class Media:
     duration_seconds: float | None = None
     #: Frames a second of an MP4 or QuickTime video; None if the file has no frame rate, or a variable one.
     frame_rate: float | None = None
-    #: Codec of a video's pictures: h264, hevc, vp9 and so on; None for a video stored before 1.4.0. H.264
-    #: that most players and platforms do not take names its pixels too: "h264 yuv422p10le".
+    #: Codec of a video's pictures: h264, hevc, vp9 and so on. If most players and platforms refuse an
+    #: H.264 video for its pixel format, the format follows: "h264 yuv422p10le". None for a photo, and for
+    #: a video stored before 1.4.0.
     video_codec: str | None = None
-    #: Codec of a video's sound: aac, opus, pcm_s16le and so on, "none" without sound; None for a video
-    #: stored before 1.4.0. AAC that most platforms do not take names what is unusual: "aac (HE-AAC), 44100
-    #: Hz, 5.1".
+    #: Codec of a video's sound: aac, opus, pcm_s16le and so on; "none" for a video without sound. If most
+    #: platforms refuse its AAC, profile, sampling rate and channels follow: "aac (HE-AAC), 44100 Hz, 5.1".
+    #: None for a photo, and for a video stored before 1.4.0.
     audio_codec: str | None = None
     #: A JPEG of at most 320 pixels on its longer side; of a video the first frame that is not black. None
     #: until it is made, a moment after the upload, and for files of which none can be made.
@@ -1462,7 +1464,9 @@ class CreatedToken:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SandboxToken:
-    """The value of an account's sandbox token in plain text. It can be shown again, because it is derived."""
+    """The value of an account's sandbox token in plain text. The server does not store it, but can compute
+    it again from the account's id and a secret.
+    """
 
     sandbox_api_token: str
 

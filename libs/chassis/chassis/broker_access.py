@@ -2,9 +2,9 @@
 
 `python -m chassis.broker_access [FILE]` writes the broker's definitions: exchanges, queues, and users. A process gets a
 user if the variable AMQP_PASSWORD_<PROCESS> holds its password, or if AMQP_PASSWORD_<PROCESS>_FILE names a file with
-the password. <PROCESS> is a service, GATEWAY, CTL, or SERVICES for the one process in which all services run. Load the
-definitions with `load_definitions` or `rabbitmqctl import_definitions`, which change existing objects and delete
-nothing.
+the password. <PROCESS> is a service, GATEWAY, CTL, or SERVICES for the one process in which all services run. RabbitMQ
+loads the file at each start if the setting `load_definitions` names the file; `rabbitmqctl import_definitions` loads it
+at any time. Loading changes existing objects and deletes nothing.
 
 Only the gateway may declare queues, and only those for broadcasts, whose names the broker chooses (amq.gen-…). So an
 attacker in one process can neither delete another process's queue nor read it. Every process may write to the default
@@ -129,8 +129,8 @@ def definitions(
 
 
 class _Declared:
-    """Stands in for a channel while `topology` declares exchanges and queues, and collects the declarations for
-    RabbitMQ's definitions.
+    """A replacement for a channel, on which `topology` declares exchanges and queues. It collects them for RabbitMQ's
+    definitions.
     """
 
     def __init__(self, virtual_host: str, queue_type: str | None) -> None:

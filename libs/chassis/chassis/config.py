@@ -1,7 +1,7 @@
 """Reads settings from environment variables, with errors that name the variable.
 
-Call these functions only where settings are defined, such as in a service's `config.py`. The settings of every process
-are defined here.
+Call the functions only where settings are defined, such as in a service's `config.py`. The settings that several
+processes share are defined in this module itself.
 """
 
 import os
@@ -19,11 +19,11 @@ class ConfigError(Exception):
 
 
 def text(name: str, default: str | None = None) -> str:
-    """Returns the value of a variable. Without it returns the contents of the file that `<name>_FILE` names (a mounted
-    secret), or else the default.
+    """Returns a setting: the value of the variable `name`, else the contents of the file whose path is in `<name>_FILE`
+    (a mounted secret), else the default.
 
-    An empty variable or file counts as unset if the other has a value. Raises ConfigError when there is no value, or
-    when both have one.
+    An empty variable or file counts as unset if the other one has contents. Raises ConfigError if both have contents,
+    if the file cannot be read, or if there is no value.
     """
     value = os.environ.get(name)
     path = os.environ.get(f"{name}_FILE")
@@ -39,7 +39,10 @@ def text(name: str, default: str | None = None) -> str:
 
 
 def _content(name: str, path: str) -> str:
-    """Returns the contents of the file of setting `name`, without a line end at its end, which editors add."""
+    """Returns the text of the file at `path`, without the line ends that editors add at its end.
+
+    Raises ConfigError, which names the setting `name`, if the file cannot be read.
+    """
     try:
         return Path(path).read_text(encoding="utf-8").rstrip("\r\n")
     except (OSError, ValueError) as error:
@@ -47,8 +50,8 @@ def _content(name: str, path: str) -> str:
 
 
 def page_url(page: str, tag: str) -> str:
-    """Returns the URL of the dashboard's page `page`; if DASHBOARD_URL is not set, that of the page /docs/`tag` in the
-    gateway's API reference.
+    """Returns the URL of `page` in the dashboard. If DASHBOARD_URL is not set, returns the URL of /docs/`tag` in the
+    gateway's API reference instead.
     """
     dashboard = text("DASHBOARD_URL", "").rstrip("/")
     public = text("PUBLIC_BASE_URL", "http://localhost:8000").rstrip("/")
@@ -215,12 +218,12 @@ def amqp_url() -> str:
 
 
 def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
-    """Adds a file of certificate authorities to a connection URL, as the query parameter `parameter`.
+    """Splits a connection URL, and adds to it a file of certificate authorities as the query parameter `parameter`.
 
-    The setting `name` has the path of the file. Returns the URL's parts, its query parameters and this path ("" without
-    the setting; a file that the URL itself names stays in the parameters). Raises ConfigError when setting and URL name
-    different files, or when the file cannot be used: then the process fails at its start and not at each attempt to
-    connect.
+    The setting `name` has the path of the file. Returns the URL's parts, its query parameters and the path from the
+    setting, which is "" if the setting is missing. The URL itself may name a file instead, which is kept. Raises
+    ConfigError if setting and URL name different files, or if the file cannot be used. So a wrong file is found at the
+    start of the process and not when it connects.
     """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))

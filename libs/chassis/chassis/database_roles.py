@@ -115,10 +115,10 @@ def owners_of(urls: dict[str, str]) -> list[Owner]:
 def establish(
     admin_url: str, owners: Sequence[Owner], *, kept_roles: Sequence[str] = (), is_dedicated: bool = False
 ) -> None:
-    """Creates or corrects the roles and databases. Raises Refused for unsafe settings, and psycopg2.Error when a
-    statement fails.
+    """Creates the roles and databases, or corrects them.
 
-    After an error its changes stay, and the next run does the rest.
+    Raises Refused for unsafe settings, and psycopg2.Error when a statement fails. After an error the changes made so
+    far stay, and the next run does the rest.
     """
     with _session(admin_url) as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
@@ -231,7 +231,10 @@ def _rows(cursor: Any, statement: str, *values: Any, **named: Any) -> list[tuple
 
 @contextmanager
 def _session(admin_url: str, database: str | None = None) -> Iterator[Any]:
-    """Opens a cursor in autocommit. Waits until the server accepts connections. Raises psycopg2.OperationalError."""
+    """Opens a connection in autocommit, and yields a cursor. Waits for the server to accept connections.
+
+    Raises psycopg2.OperationalError if the server accepts none within _WAIT_SECONDS.
+    """
     address = make_url(admin_url).set(drivername="postgresql")
     if database is not None:
         address = address.set(database=database)

@@ -15,10 +15,10 @@ _last = 0
 
 
 def new_id(prefix: str) -> str:
-    """Returns a new id: `pst_` and 26 characters, a ULID in lower case.
+    """Returns a new id: the prefix, such as `pst`, an underscore and a ULID (26 characters) in lower case.
 
-    Its 128 bits are 48 of Unix milliseconds, then 80 random ones. Within a millisecond, ids of one process increase
-    (ULID calls this monotonic), so that lists sorted by time and id show them in order of creation.
+    A ULID has 128 bits: 48 for the time in Unix milliseconds, then 80 random ones. Within a millisecond, ids of one
+    process increase (ULID calls this monotonic), so that lists sorted by time and id show them in order of creation.
     """
     global _last
     millisecond = time.time_ns() // 1_000_000

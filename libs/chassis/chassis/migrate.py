@@ -1,10 +1,11 @@
 """`python -m chassis.migrate <service>…` migrates the databases of services to their newest revision.
 
-With several services, each address is in DATABASE_URL_<SERVICE>. The revisions are in `migrations/` beside the
-service's package, or inside an installed one. Replicas may run it at the same time; an advisory lock serialises them.
-Each revision has its own transaction, so that its locks are released before the next one begins, and an interrupted
-upgrade continues where it stopped. A statement waits at most 10 s for a lock. The indexes that a revision names are
-built before it, without locking out writers (`chassis.db.indexes`).
+The database of a single service is named by DATABASE_URL; those of several services by DATABASE_URL_<SERVICE>. The
+revisions are in the folder `migrations/` beside the service's package, or inside the package if it is installed.
+Replicas may run the command at the same time; an advisory lock serialises them. Each revision has its own transaction,
+so that its locks are released before the next one begins, and an interrupted upgrade continues where it stopped. A
+statement of a revision waits at most 10 s for a lock. The indexes that a revision names are built before it, without
+locking out writers (`chassis.db.indexes`).
 """
 
 import importlib.util
@@ -65,8 +66,8 @@ def _take_turn(session: Connection) -> None:
     """Takes the advisory lock that keeps other processes from migrating this database, for as long as the session
     lasts.
 
-    Polls: a statement that waits for the lock would hold a snapshot, and building an index waits until older snapshots
-    end.
+    Asks for the lock again and again. A statement that waited for it would hold a snapshot, and then the process that
+    has the lock could not finish building an index, which waits until older snapshots end.
     """
     while not session.execute(text("SELECT pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar_one():
         time.sleep(_TURN_SECONDS)

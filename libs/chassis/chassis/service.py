@@ -82,7 +82,10 @@ class DatabaseProvider(DependencyProvider):
 
     def stop(self) -> None:
         """Ends the remaining worker loops after the last calls, sends a batch of the staged events, and closes the
-        database. Events that are left stay in the outbox until another process of the service, or its next start.
+        database.
+
+        Events that were not sent stay in the outbox. Another process of the service sends them, or this one after its
+        next start.
         """
         end_all(self.container)
         self._relay_once()

@@ -82,8 +82,10 @@ class Signatures:
     def read(cls, name: str, text: str, *, unsigned_allowed: bool = False) -> "Signatures":
         """Parses MESSAGE_KEYS: `service=secret` and `sender:receiver=key`, comma-separated, in hexadecimal.
 
-        If several services share the process, MESSAGE_KEYS also has keys of the others, which are ignored. If a
-        service has two secrets, the first signs, and both verify. Raises KeysMalformed for an entry in another form.
+        If several services share the process, MESSAGE_KEYS has the secrets of all of them. The key for messages to
+        another service is then derived from that service's secret. Keys of other senders are ignored. If a service has
+        two secrets, the first signs, and both verify. Raises KeysMalformed for an entry in another form, and if the key
+        for a receiver is missing.
         """
         secrets: list[bytes] = []
         keys: dict[str, bytes] = {}
@@ -112,8 +114,9 @@ class Signatures:
         return receiver in self._keys or self.unsigned_allowed
 
     def call(self, receiver: str, body: bytes, until: float) -> str:
-        """Returns the signature of a frame of calls, which is valid until `until` (Unix time); "" if there is no key
-        for the receiver.
+        """Returns the signature of a frame of calls; "" if there is no key for the receiver.
+
+        The receiver accepts it until CLOCK_SECONDS after `until` (Unix time), the last deadline of the calls.
         """
         key = self._keys.get(receiver)
         if key is None:
@@ -169,7 +172,9 @@ class Signatures:
         return headers
 
     def check_event(self, headers: Mapping[str, object], sender: str, body: bytes) -> None:
-        """Verifies that `sender` signed the event for this receiver. Raises Refused if it did not."""
+        """Verifies that `sender` signed the event for this receiver. Raises Refused if it did not. An unsigned event
+        passes if unsigned messages are allowed.
+        """
         signature = headers.get(EVENT_HEADER + self.name)
         if not signature:
             if self.unsigned_allowed:

@@ -53,7 +53,9 @@ def hash_token(token: str) -> str:
 
 
 def _check(body: str) -> str:
-    """Returns the checksum. It covers the prefix, so a live secret with the sandbox prefix is malformed."""
+    """Returns the checksum of `body`, which is a token's prefix and secret. So a token whose prefix was replaced is
+    malformed.
+    """
     return _base62(zlib.crc32(body.encode()), _CHECK_LENGTH)
 
 

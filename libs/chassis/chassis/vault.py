@@ -20,8 +20,8 @@ ROTATED_AT_ONCE = 25
 
 
 class UnreadableSecret(Exception):
-    """Raised when a stored secret was encrypted with a key that is not configured: add the key, or make
-    a new secret.
+    """Raised when a stored secret cannot be read. Usually it was encrypted with a key that is not configured: add the
+    key, or make a new secret.
     """
 
 
@@ -56,7 +56,9 @@ class Vault:
         return self.encrypt(msgspec.json.encode(value).decode())
 
     def unseal(self, stored: str, kind: type[R]) -> R:
-        """Decrypts a record of the class `kind`. Raises UnreadableSecret if no configured key fits."""
+        """Decrypts a record of the class `kind`. Raises UnreadableSecret if no configured key fits, or if the value is
+        not such a record.
+        """
         try:
             return msgspec.json.decode(self.decrypt(stored), type=kind)
         except msgspec.MsgspecError:

@@ -199,6 +199,6 @@ class Exchange:
 
 
 def request_id_of(environ: Mapping[str, Any]) -> str:
-    """Returns the request id that the client has sent if it is well-formed, else a new id."""
+    """Returns the request id that the client has sent, or a new id if that one is missing or malformed."""
     offered = environ.get("HTTP_X_REQUEST_ID", "")
     return offered if _REQUEST_ID.fullmatch(offered) else new_id("req")

@@ -69,9 +69,9 @@ def check_address(exchange: Exchange) -> None:
 
 
 def claim_key(exchange: Exchange) -> None:
-    """Claims the request's idempotency key, if there is one. `settle_key` acts on the result.
+    """Claims the request's idempotency key, if there is one, and keeps the result. `settle_key` acts on it later.
 
-    Between the two steps a limit or a missing scope may refuse the request.
+    The steps between the two can still refuse the request, because of a limit or of a missing scope.
     """
     if not exchange.endpoint.idempotent:
         return
@@ -276,8 +276,11 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Adds the headers of the endpoint's `on_refusal` to an error. That takes a call to a service, so nothing is added
-    if the token lacks the scope, or if the service `quota` has not admitted the request."""
+    """Adds the headers of the endpoint's `on_refusal` to an error.
+
+    They need a call to a service. So nothing is added if the token lacks the scope, or if the service `quota` has
+    refused the request or has not answered.
+    """
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted
     if (
         on_refusal is None
@@ -304,8 +307,8 @@ def _waiting_helps(exchange: Exchange, error: ApiError) -> bool:
 def _after_error(exchange: Exchange, error: ApiError) -> Answer:
     """Returns the answer to a failed request.
 
-    If the request certainly had no effect, its unit of a monthly counter is refunded and its idempotency key deleted.
-    If it may have had an effect, the key is only unlocked.
+    If the request certainly had no effect, its idempotency key is deleted, and its unit of the counter `publishes` or
+    `replies` is refunded. (Units of other counters are not.) If it may have had an effect, the key is only unlocked.
 
     The refund comes first: a client at its limit that repeats the call then has a unit for it.
     """

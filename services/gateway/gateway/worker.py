@@ -34,8 +34,8 @@ class Log(Logger):  # type: ignore[misc]
 
 
 class Worker(GeventWorker):  # type: ignore[misc]
-    """gunicorn's worker with gevent. It also cuts off clients that send a body too slowly, and ends as soon as its last
-    connection is closed.
+    """gunicorn's worker with gevent. It also cuts off clients that send a body too slowly. When it is told to stop, it
+    ends as soon as its last connection is closed.
 
     gunicorn's `keepalive` closes connections that are idle or still send a request's head.
     """

@@ -33,7 +33,7 @@ class PostsOperations(Caller):
         youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.ScheduledPostView:
-        """Schedule a post on one page or on several.
+        """Schedule a post.
 
         `POST /api/v1/posts/schedule`. Needs the scope `write:posts`.
         """
@@ -79,7 +79,7 @@ class PostsOperations(Caller):
         overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageResults:
-        """Schedule a post on one page or on several.
+        """Schedule a post.
 
         `POST /api/v1/posts/schedule`. Needs the scope `write:posts`.
         """
@@ -124,7 +124,7 @@ class PostsOperations(Caller):
         youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PublishResult:
-        """Publish a post now, on one page or on several; answers when the platforms have accepted it.
+        """Publish a post now, and wait until its platform accepts or refuses it.
 
         `POST /api/v1/posts/publish`. Needs the scope `write:posts`.
         """
@@ -168,7 +168,7 @@ class PostsOperations(Caller):
         overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageResults:
-        """Publish a post now, on one page or on several; answers when the platforms have accepted it.
+        """Publish a post now, and wait until its platform accepts or refuses it.
 
         `POST /api/v1/posts/publish`. Needs the scope `write:posts`.
         """
@@ -213,8 +213,7 @@ class PostsOperations(Caller):
         scheduled_at: datetime | str | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.Validation:
-        """Run all checks of schedule or publish, for one page or for several; nothing is stored or
-        counted.
+        """Run all checks of scheduling or publishing a post. Nothing is stored or counted.
 
         `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
         """
@@ -260,8 +259,7 @@ class PostsOperations(Caller):
         scheduled_at: datetime | str | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageValidations:
-        """Run all checks of schedule or publish, for one page or for several; nothing is stored or
-        counted.
+        """Run all checks of scheduling or publishing a post. Nothing is stored or counted.
 
         `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
         """
@@ -697,7 +695,7 @@ class AsyncPostsOperations(AsyncCaller):
         youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.ScheduledPostView:
-        """Schedule a post on one page or on several.
+        """Schedule a post.
 
         `POST /api/v1/posts/schedule`. Needs the scope `write:posts`.
         """
@@ -743,7 +741,7 @@ class AsyncPostsOperations(AsyncCaller):
         overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageResults:
-        """Schedule a post on one page or on several.
+        """Schedule a post.
 
         `POST /api/v1/posts/schedule`. Needs the scope `write:posts`.
         """
@@ -788,7 +786,7 @@ class AsyncPostsOperations(AsyncCaller):
         youtube_settings: inputs.YouTubePostSettings | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PublishResult:
-        """Publish a post now, on one page or on several; answers when the platforms have accepted it.
+        """Publish a post now, and wait until its platform accepts or refuses it.
 
         `POST /api/v1/posts/publish`. Needs the scope `write:posts`.
         """
@@ -832,7 +830,7 @@ class AsyncPostsOperations(AsyncCaller):
         overrides: Sequence[inputs.PageOverride] | Unset = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageResults:
-        """Publish a post now, on one page or on several; answers when the platforms have accepted it.
+        """Publish a post now, and wait until its platform accepts or refuses it.
 
         `POST /api/v1/posts/publish`. Needs the scope `write:posts`.
         """
@@ -877,8 +875,7 @@ class AsyncPostsOperations(AsyncCaller):
         scheduled_at: datetime | str | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.Validation:
-        """Run all checks of schedule or publish, for one page or for several; nothing is stored or
-        counted.
+        """Run all checks of scheduling or publishing a post. Nothing is stored or counted.
 
         `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
         """
@@ -924,8 +921,7 @@ class AsyncPostsOperations(AsyncCaller):
         scheduled_at: datetime | str | Unset | None = UNSET,
         idempotency_key: str | None = None,
     ) -> records.PageValidations:
-        """Run all checks of schedule or publish, for one page or for several; nothing is stored or
-        counted.
+        """Run all checks of scheduling or publishing a post. Nothing is stored or counted.
 
         `POST /api/v1/posts/validate`. Needs the scope `write:posts`.
         """

@@ -68,8 +68,8 @@ class TokensOperations(Caller):
         )
 
     def get_sandbox_token(self) -> records.SandboxToken:
-        """Get the value of the sandbox token again. Needs the account's own session: no API token is shown
-        it.
+        """Get the value of the sandbox token again. Only the owner's session can get it; API tokens are
+        refused.
 
         `GET /api/v1/account/sandbox-token`. Needs the scope `manage:tokens`.
         """
@@ -206,8 +206,8 @@ class AsyncTokensOperations(AsyncCaller):
         )
 
     async def get_sandbox_token(self) -> records.SandboxToken:
-        """Get the value of the sandbox token again. Needs the account's own session: no API token is shown
-        it.
+        """Get the value of the sandbox token again. Only the owner's session can get it; API tokens are
+        refused.
 
         `GET /api/v1/account/sandbox-token`. Needs the scope `manage:tokens`.
         """

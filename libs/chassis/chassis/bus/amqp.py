@@ -26,7 +26,9 @@ def parameters(url: str) -> pika.URLParameters:
 
 
 def reason_of(error: BaseException) -> str:
-    """Returns the message of the innermost of pika's nested errors, because the outer ones have none."""
+    """Returns the message of an error of pika. If pika has wrapped the error in others, returns that of the innermost
+    one, because the others have no message.
+    """
     while isinstance(wrapped := _wrapped_in(error), BaseException):
         error = wrapped
     return str(error) or repr(error)

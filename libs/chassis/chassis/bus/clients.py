@@ -1,7 +1,8 @@
 """The typed clients of services: `publishing = bus.service("publishing")`, `publishing.schedule_post(caller, request)`.
 
-A client has the methods of the service's Protocol in contracts. Each method also takes `timeout_seconds`, and has a
-method `start` that does not wait for the answer. `remote` shows both to the type checker.
+A client has the methods of the service's Protocol in contracts. Every method also accepts the argument
+`timeout_seconds`, and `client.method.start(…)` sends a call without waiting for its answer. `remote(client.method)`
+tells the type checker about both.
 """
 
 from abc import ABC, abstractmethod
@@ -62,9 +63,10 @@ class RemoteMethod(Protocol[RequestIn, ResultOut]):
 
 
 def remote(method: Callable[[Caller, Request], Result]) -> RemoteMethod[Request, Result]:
-    """Returns `method` unchanged, but with the type `RemoteMethod`, which has `timeout_seconds` and `start`.
+    """Returns `method` unchanged, with a type that tells the type checker about `timeout_seconds` and `start`.
 
-    Used as `remote(services.publishing.get_page)`. The type of `get_page` in the service's Protocol has neither.
+    A client's methods accept both, but their types in the service's Protocol have neither. Example:
+    `remote(services.publishing.get_page).start(…)`.
     """
     return cast("RemoteMethod[Request, Result]", method)
 

@@ -1,7 +1,7 @@
-"""Receives events, as nameko extensions. An event's inbox row is written in the transaction of the event's effect. An
-event that fails is tried again after delays, then quarantined.
+"""Receives events. The module has nameko extensions that run a service's handlers for them.
 
-While the service's database is away, an event waits without using up its retries.
+An event's inbox row is written in the transaction of the event's effect. An event that fails is tried again after
+delays, then quarantined. While the service's database is away, an event waits without using up its retries.
 """
 
 import threading
@@ -232,7 +232,7 @@ def _is_outage(error: BaseException) -> bool:
 
 
 def on_events(*names: str) -> Callable[[F], F]:
-    """Marks `def handler(self, connection, events)`, which handles a batch of events; for frequent events.
+    """Marks `def handler(self, connection, events)`, which handles a batch of events. Used for frequent events.
 
     Events that wait at the same time share a transaction. Each event is handled once. If one fails, the others are not
     affected.

@@ -1,8 +1,10 @@
 """Detects replayed RPC messages (frames) by their numbers. No I/O.
 
 A sender numbers its frames to a service, and the broker keeps their order. So a frame is a replay if its number is not
-above the highest one received from the same connection. The exception is a frame that the broker marks as redelivered:
-it runs, unless this process has begun it before and lost only the acknowledgement with the connection.
+above the highest one received from the same connection.
+
+There is one exception. If a process loses its connection before it has acknowledged a frame, the broker delivers the
+frame again, marked as redelivered. Such a frame runs, unless this process has begun it already.
 
 Each process knows only the frames that it has received. A replica that received no later frame of that connection
 accepts a replay until the deadline in the frame's signature.

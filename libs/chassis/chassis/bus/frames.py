@@ -38,7 +38,7 @@ class Call(msgspec.Struct, omit_defaults=True):
 class RequestFrame(msgspec.Struct):
     """A message with several calls to one service.
 
-    The time that it waits in the queue is subtracted from the ttl of each call (`lateness.py`).
+    The receiver subtracts from each call's ttl the time that the message waited in the queue (`lateness.py`).
     """
 
     calls: list[Call]
@@ -76,8 +76,10 @@ encode = msgspec.json.Encoder().encode
 
 
 def refusal_of(reason: str) -> Failure:
-    """Returns the failure for a call whose sender is not proven or may not make it. Clients only see that the service
-    is unavailable."""
+    """Returns the failure for a call that is refused because its sender is not proven, or is not permitted to make it.
+
+    Clients only see that the service is unavailable. `reason` is for the operator.
+    """
     extras = {"retry_after_seconds": 1, REFUSED: reason}
     return Failure(code=SERVICE_UNAVAILABLE.code, message=SERVICE_UNAVAILABLE.message, extras=extras)
 

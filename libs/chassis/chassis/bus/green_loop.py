@@ -1,5 +1,5 @@
-"""pika's I/O loop in a green thread. It waits in the hub of the process's green threads, which watches the loop's
-sockets all the time.
+"""pika's I/O loop in a green thread. The loop waits in the hub of the process's green threads, and this hub watches the
+loop's sockets all the time.
 
 pika's own loop, with `select` patched, makes and removes a listener for each socket at every wait, and other green
 threads wake it through a pipe. Here the listeners stay, and green threads of the same process wake the loop without a

@@ -40,10 +40,10 @@ class NotConfirmed(Exception):
 class Link:
     """A connection with one plain channel and one channel with publisher confirms.
 
-    All callbacks run in the I/O thread. `on_open(channel)` runs after every (re)connection, when the topology has been
-    declared. `on_lost()` runs whenever an open connection was lost. `on_tick()` runs every TICK_SECONDS, connected or
-    not. `declare(channel)` adds to the topology. If the user may not declare, the broker's administrator has created
-    the topology (`broker_access.py`).
+    All callbacks run in the I/O thread. `on_open(channel)` runs after every (re)connection, when exchanges and queues
+    have been declared. `on_lost()` runs whenever an open connection was lost. `on_tick()` runs every TICK_SECONDS,
+    connected or not. `declare(channel)` declares further queues besides those of `topology.declare`. If RabbitMQ does
+    not permit the process to declare, the link uses what the administrator has created (`broker_access.py`).
     """
 
     def __init__(
@@ -212,8 +212,9 @@ class Link:
         connection.channel(on_open_callback=self._declare_topology)
 
     def _declare_topology(self, channel: Channel) -> None:
-        """Declares exchanges and queues on a separate channel: the broker closes that channel if the user may not
-        declare."""
+        """Declares exchanges and queues on a separate channel, because the broker closes the channel if it does not
+        permit the declarations.
+        """
         channel.add_on_close_callback(self._on_declared)
         self._declare(channel)
         topology.declare(channel, channel.close)

@@ -1,16 +1,17 @@
 """Calls services over one connection per process, with calls batched into frames.
 
 `bus = connect(amqp_url, signatures)`, `publishing = bus.service("publishing")`, `publishing.schedule_post(caller,
-request)`. Works in real threads (the gateway) and in green threads (services). Calls raise only ApiError: the
-service's refusal, or SERVICE_UNAVAILABLE when no answer came in time.
+request)`. Works in real threads (the gateway) and in green threads (services). Calls raise only ApiError: the service's
+refusal, or SERVICE_UNAVAILABLE when no answer came in time.
 
 If the broker is away, or no process consumes the service's calls (`consumer_watch.py`), a call raises `ServiceAway`
 within 2 s. `ServiceAway` is a kind of SERVICE_UNAVAILABLE. Further calls are refused at once as long as the outage
 lasts. If a process or connection is lost during a call, the call may have run, or may still run until its deadline. So
 after any SERVICE_UNAVAILABLE repeat a write with the same operation id.
 
-Batching is adaptive. A call is sent at once while no frame to its service is unanswered. Otherwise it waits for the
-answer to that frame, or for 2 ms, and is sent together with other waiting calls.
+Batching is adaptive. A call is sent at once if all earlier frames to its service have been answered. Otherwise the call
+waits until they are, but at most 2 ms, and is then sent together with the other waiting calls. A frame that is
+unanswered for longer than 20 ms delays no calls.
 """
 
 import itertools
@@ -168,7 +169,8 @@ class Bus(Clients):
             queue.reset()
 
     def _tick(self) -> None:
-        """Fails calls past their deadline, and every call once the broker has been away for DISCONNECTED_SECONDS.
+        """Fails calls past their deadline, and every call once the broker has been away for DISCONNECTED_SECONDS. If a
+        service has not answered a call for UNANSWERED_SECONDS, asks the broker whether any process consumes its queue.
 
         Runs every TICK_SECONDS.
         """
@@ -308,9 +310,10 @@ class _SendQueue:
         self.flush()
 
     def _on_away(self, waiting: int) -> None:
-        """Fails the calls of the newest `waiting` frames, which are in the service's queue while nothing consumes it.
+        """Fails the calls of the newest `waiting` frames: those that wait in the service's queue while nothing consumes
+        it.
 
-        A process that is stopping has received the earlier frames, and may still answer them.
+        Calls in earlier frames do not fail here. A process that is stopping has received them, and may still answer.
         """
         self._bus.give_up(self._service, self._last_frame_id - waiting)
 

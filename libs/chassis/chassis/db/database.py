@@ -176,8 +176,8 @@ class Compiled:
 
 
 class Prepared:
-    """A prepared statement. The server parses and plans it once per connection; for a small query that is most of its
-    cost.
+    """A prepared statement. The server parses and plans it only once per connection. Parsing and planning are most of
+    the cost of a small query.
 
     It is made from a SQLAlchemy statement, or from text with values as %(name)s and casts where their types are
     ambiguous.
@@ -238,11 +238,12 @@ def _note_made(_connection: Any, record: Any) -> None:
 
 
 def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
-    """Replaces an idle connection that the server has closed, as in a restart, so that its next user gets no error.
+    """Replaces an idle connection that the server has closed, for example in a restart, so that the next user of the
+    connection gets no error.
 
-    Reads what the server has already sent, without a round trip (0.4 µs): its last message, then the end of the
-    connection. Does not check a connection that was opened just now, because the pool would try again and raise its own
-    error. Its first statement reports an outage instead.
+    To find out, reads what the server has sent already, which takes 0.4 µs and no round trip: a last message, and the
+    end of the connection. A connection that was opened just now is not checked, because the pool would try again and
+    raise its own error. If such a connection has ended, its first statement reports an outage.
     """
     if record.info.pop(_MADE_NOW, False):
         return

@@ -18,10 +18,10 @@ _IS_VALID = text("SELECT indisvalid FROM pg_index WHERE indexrelid = to_regclass
 
 
 def build(connection: Connection, indexes: Mapping[str, str]) -> None:
-    """Builds the indexes (name → definition) that are missing or whose building was interrupted, on a connection in
-    autocommit. Complete ones cost no lock.
+    """Builds the indexes (name → definition) that are missing, or whose building was interrupted.
 
-    May wait until the oldest transaction ends.
+    The connection must be in autocommit. Building may wait until the oldest transaction ends. A complete index is left
+    alone and not locked.
     """
     for name, definition in indexes.items():
         is_valid = connection.execute(_IS_VALID, {"name": name}).scalar()

@@ -142,8 +142,9 @@ class WorkerLease:
 
     @property
     def worker_id(self) -> str | None:
-        """The worker's id; None before the first registration, after `end`, and if registering again has failed after
-        this worker was reaped."""
+        """The worker's id. None before the first registration and after `end`, and also if this worker was reaped and
+        its process has not managed to register again.
+        """
         return self._id
 
     def keep(self) -> None:

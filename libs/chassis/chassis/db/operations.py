@@ -86,7 +86,7 @@ class Operation(NamedTuple):
         """Returns normally if this try should do the work.
 
         Raises Done with the stored result if another try has finished the operation, and IDEMPOTENCY_IN_PROGRESS if
-        this try was voided. `own` is a result that this try itself may have stored already.
+        this try was voided. `own`: the result that this try may have stored itself, which does not count as another's.
         """
         if self.result not in (None, own):
             raise Done(self.result)
@@ -95,7 +95,9 @@ class Operation(NamedTuple):
 
 
 class Effect(NamedTuple):
-    """A write that runs once: its caller, and the id of the object that it will have created if it succeeds."""
+    """A write that has an effect only once: the caller who makes it, and `result`, the id of the object that it
+    creates.
+    """
 
     caller: Caller
     result: str
@@ -122,11 +124,12 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
     """Runs `work` and returns its result. If another try of the operation has stored a result, returns `again(result)`
     instead.
 
-    `work` raises Done when it finds such a result. If `work` raises an ApiError, `once` looks for a result too: an
-    earlier try may have committed although its answer was lost. Without a result the error is raised. If it is a
-    refusal, this try and all earlier ones are voided first, so that none of them can store anything later. Nothing is
-    voided after SERVICE_UNAVAILABLE, after an error that leaves the outcome open, and for an operator, who may repeat a
-    refused command.
+    `work` raises Done when it finds such a result. If `work` raises an ApiError, `once` looks for a result too, because
+    an earlier try may have committed although its answer was lost. If there is none, raises the error.
+
+    If the error is a refusal, this try and all earlier ones are voided first, so that none of them can store anything
+    later. SERVICE_UNAVAILABLE and errors that leave the outcome open void nothing. Nor do errors of an operator, who
+    may repeat a refused command.
 
     `again` returns None for a result that does not count, such as a post that its platform refused. Then the error of
     `work` is raised, or IDEMPOTENCY_IN_PROGRESS after Done.

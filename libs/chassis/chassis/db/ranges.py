@@ -1,6 +1,7 @@
 """Finds the distinct values of an indexed column by skipping from each to the next (a loose index scan).
 
-Used where a list reads the newest rows of each value from an index. The cost does not depend on the number of rows.
+A list uses it to read only the newest rows of each value from the index. Finding the values costs one step for each
+value, however many rows the table has.
 """
 
 

@@ -159,9 +159,10 @@ def is_allowed(address: str | IPv4Address | IPv6Address, port: int, allowed: All
 def check_url(url: str, routed_hosts: Collection[str] = (), allowed: AllowedNetworks = ()) -> ParsedTarget:
     """Checks and parses an http(s) URL of a public host. The host's addresses are checked later, when connecting.
 
-    Names in `routed_hosts` (of OUTBOUND_HOST_MAP, lower case) and addresses with a port in `allowed` networks are
-    accepted too. If the URL's port is in an `allowed` network, every host name is accepted, because it may have an
-    address there. Raises UnsafeAddress for any other URL.
+    Three kinds of private hosts are accepted too: names in `routed_hosts` (the names in OUTBOUND_HOST_MAP, in lower
+    case); IP addresses in `allowed` networks, if the network's ports include the URL's; and any well-formed name, if
+    some `allowed` network includes the port, because the name may have an address there. Raises UnsafeAddress for any
+    other URL.
     """
     if len(url) > MAX_URL_LENGTH:
         raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")
@@ -222,9 +223,10 @@ def _plain_name(text: str) -> str:
 
 
 def _checked_address(text: str, port: int, allowed: AllowedNetworks) -> str:
-    """Returns an IP address to which a connection is permitted. Raises UnsafeAddress for any other.
+    """Parses an IP address to which a connection is permitted. Raises UnsafeAddress unless the address is public or in
+    an `allowed` network.
 
-    The address must be in canonical form: short, octal, hexadecimal and decimal forms and zone ids are refused.
+    The text must be in canonical form: short, octal, hexadecimal and decimal forms and zone ids are refused.
     """
     try:
         ip = ip_address(text)

@@ -1,4 +1,4 @@
-"""Tells a failure of one host from a failure of our own network, by whether other hosts still succeed."""
+"""Finds out whether a failure is one host's or our own network's: it is the host's if other hosts still succeed."""
 
 import math
 import time

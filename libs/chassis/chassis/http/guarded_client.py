@@ -97,9 +97,9 @@ def stream(
     """Fetches a file in chunks. `timeout_seconds` covers everything, from the DNS lookup to the last byte; with
     `counts_our_time=False` the time between two chunks, while the caller works, does not count.
 
-    `allowed_types` applies to 2xx answers; the caller judges other statuses. Hosts in `host_map` (host -> "ip:port",
-    OUTBOUND_HOST_MAP) are fetched from that address without a check. Raises UnsafeAddress for a URL that is not
-    permitted, and FetchFailed if the fetch fails.
+    A 2xx answer must have one of the `allowed_types`, if they are given. Answers with another status are not checked;
+    the caller judges them. Hosts in `host_map` (host -> "ip:port", OUTBOUND_HOST_MAP) are fetched from that address
+    without a check. Raises UnsafeAddress for a URL that is not permitted, and FetchFailed if the fetch fails.
     """
     deadline = time.monotonic() + timeout_seconds
     route = _Route(

@@ -1,8 +1,9 @@
 """DNS lookups under eventlet run in real threads, because the C library's resolver would block every green thread.
 
-If no DNS server answers, a lookup takes tens of seconds (5 s, twice, for each search domain). Each lookup has its own
-thread, for which nothing waits once the caller has given up. eventlet's own thread pool is not used: its few threads
-also hash passwords, which must not wait for lookups, and a process that ends would wait for these threads.
+If no DNS server answers, a lookup takes tens of seconds (5 s, twice, for each search domain). So each lookup has its
+own thread. When the caller has given up, the thread ends by itself, and nothing waits for it. eventlet's own thread
+pool is not used: its few threads also hash passwords, which must not wait for lookups, and a process that ends would
+wait for these threads.
 
 libpq would resolve names in C itself. So it gets addresses instead of names (`db.database`).
 """

@@ -44,7 +44,7 @@ class MeasuredSocket(socket.socket):
         """Sets new limits: one HTTP head and a body of `body_bytes`, until the deadline (monotonic).
 
         From now on, reads and writes raise TimeoutError after the deadline, and when no byte moves for `read_seconds`
-        or `send_seconds`. They raise HTTPException beyond the limit of bytes. With `counts_our_time=False`, only the
+        or `send_seconds`. Reads raise HTTPException beyond the limit of bytes. With `counts_our_time=False`, only the
         time spent waiting for the peer counts: the deadline moves later by the time between reads and writes.
         """
         self._deadline, self._read_seconds, self._send_seconds = deadline, read_seconds, send_seconds
@@ -79,8 +79,8 @@ class MeasuredSocket(socket.socket):
     def sendall(self, data: Any, *arguments: Any) -> None:
         """Sends all data in pieces, so that a peer that reads slowly does not count as silent.
 
-        Sends nothing for empty data, which TLS passes before each read. If the peer has closed the connection, a send
-        would raise an error before the peer's last bytes are read.
+        Sends nothing if `data` is empty. The TLS code passes empty data before each read, and sending it on a
+        connection that the peer has closed would raise an error, although the peer's last bytes can still be read.
         """
         with memoryview(data) as view, view.cast("B") as left:
             sent = 0
@@ -96,8 +96,10 @@ class MeasuredSocket(socket.socket):
         self._limit(self._read_seconds)
 
     def _limit(self, silence_seconds: float) -> None:
-        """Sets the socket's timeout to the remaining time, because a constant timeout would start again with every
-        byte. Raises TimeoutError if no time is left.
+        """Sets the socket's timeout for the next read or write: `silence_seconds`, or the time until the deadline if
+        that is shorter. Raises TimeoutError if the deadline has passed.
+
+        It is set anew each time, because a constant timeout would start again with every byte.
         """
         now = time.monotonic()
         if not self._counts_our_time:

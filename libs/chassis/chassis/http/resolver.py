@@ -1,7 +1,7 @@
 """DNS lookups of names given by strangers, with a time limit, so that slow names do not block others.
 
-A running lookup cannot be cancelled. So each name has at most one, shared by all callers, and a lookup without a
-waiting caller is not begun. `host_names` decides where lookups run.
+A running lookup cannot be cancelled. So at most one lookup runs for each name, and all callers share it. A lookup whose
+callers have all given up is not begun. `host_names` decides where lookups run.
 """
 
 import threading

@@ -136,8 +136,10 @@ class WebhookConnection:
         self._connection = self._socket = self._peer = None
 
     def _addresses(self, target: ParsedTarget, deadline: float) -> list[str]:
-        """Returns the IP addresses of the target's host. Raises UnsafeAddress if one is neither public nor allowed,
-        and PostFailed if the lookup fails.
+        """Returns the IP addresses of the target's host that we may connect to: those in allowed networks or, if there
+        are none, all of them if all are public.
+
+        Raises UnsafeAddress if there is neither, and PostFailed if the lookup fails.
         """
         if is_address(target.host):
             return [target.host]  # checked with the URL
@@ -214,7 +216,7 @@ class WebhookConnection:
 def _dial(target: ParsedTarget, addresses: Sequence[str], deadline: float) -> tuple[MeasuredSocket, str]:
     """Connects to the first address that answers. Returns the socket and the address.
 
-    Raises OSError if none answers, or PostFailed if a fault of this machine kept us from trying one of them.
+    If none answers, raises OSError, or PostFailed if a fault of this machine kept us from trying one of them.
     """
     problem: Exception = OSError("no address")
     for number, address in enumerate(addresses):

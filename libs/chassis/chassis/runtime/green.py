@@ -1,7 +1,8 @@
-"""Green threads (gevent) for the gateway, also for its waits for PostgreSQL. `patch` runs before any other import.
+"""Makes the gateway use green threads (gevent), also while it waits for PostgreSQL. `patch` runs before any other
+import.
 
-Services use eventlet, because nameko does (`run.py`). In the gateway, a waiting request costs a switch of a few
-microseconds instead of a thread of the operating system: switching threads took a third of its CPU.
+With threads of the operating system, switching between waiting requests took a third of the gateway's CPU; a switch of
+green threads takes a few microseconds. Services use eventlet instead, because nameko does (`run.py`).
 """
 
 from collections.abc import Callable

@@ -9,11 +9,11 @@ T = TypeVar("T")
 
 
 def locked_cache(make: Callable[..., T]) -> Callable[..., T]:
-    """Decorates a function like `functools.cache`, but runs it once for the same arguments even when several threads
-    call it before its first result. The others wait.
+    """Decorates a function like `functools.cache`, with a lock: for the same arguments it runs only once, even if
+    several threads call it before there is a result. The other threads wait for the result.
 
-    With `functools.cache` each of these threads would run it: all loops of a service ask for its context at the start,
-    and each would get another one. An error is not kept: the next call runs the function again.
+    All loops of a service ask for its context when they start. With `functools.cache` each of them could make another
+    context. An error is not kept: the next call runs the function again.
     """
     lock, cached = threading.Lock(), cache(make)
 

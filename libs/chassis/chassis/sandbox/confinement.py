@@ -74,8 +74,9 @@ class Sandbox:
     def enter(self, keep: Sequence[int], program: str | None = None, *, has_threads: bool = False) -> None:
         """Confines this process permanently. Raises OSError when any part of the confinement fails.
 
-        `keep`: the descriptors that stay open, besides 0, 1 and 2. `program`: the path of the program, if execve
-        follows. `has_threads`: threads may be started; a program may always start them.
+        `keep`: the descriptors that stay open, besides 0, 1 and 2. `program`: the path of the program that this process
+        becomes by execve; None if it runs a function. `has_threads`: the function may start threads. A program always
+        may.
         """
         if sys.platform == "linux":
             _give_up_privileges()

@@ -1,9 +1,9 @@
 """Landlock: permanently takes the rights to files, TCP and signals from this process and its children.
 
-Linux 5.13 has the first ABI (version of the interface). The numbers, and the ABI that added each right: Linux,
-`include/uapi/linux/landlock.h` and `Documentation/userspace-api/landlock.rst`. Containers may use Landlock where the
-default seccomp profile allows its calls: Docker's since moby pull request 43199, containerd's since pull request
-6494.
+Linux 5.13 has the first ABI (version of the interface). The constants of this module, and the ABI that added each
+right, are from Linux: `include/uapi/linux/landlock.h` and `Documentation/userspace-api/landlock.rst`. Containers may
+use Landlock where the default seccomp profile allows its calls: Docker's since moby pull request 43199, containerd's
+since pull request 6494.
 """
 
 import ctypes

@@ -192,7 +192,9 @@ class SandboxPool:
     def _sent(
         self, order: _Order, files: Sequence[int], *, has_turn: bool = False
     ) -> Iterator[socket.socket]:
-        """Starts a process, sends it the order, and yields the socket on which it will answer."""
+        """Starts a process, sends `order` (the work to do) to it, and yields the socket on which the process will
+        answer.
+        """
         body = msgspec.json.encode(order)
         with nullcontext() if has_turn else self.turn():
             ours, theirs = socket.socketpair()
@@ -299,7 +301,8 @@ def _serve_forks(control: socket.socket, module: str) -> None:
 def _work(module: str, descriptors: list[int], sandbox: Sandbox) -> None:
     """Runs in the forked process: does the work of one order in the sandbox, sends one answer, and ends.
 
-    A program is a child of this process, which then reads no untrusted byte and only waits.
+    If the work is a program, it runs in a child process. This process then only waits for it, and reads no untrusted
+    byte.
     """
     descriptors = [fcntl.fcntl(it, fcntl.F_DUPFD_CLOEXEC, _PLACES) for it in descriptors]
     with suppress(BaseException), socket.socket(fileno=descriptors[0]) as channel:

@@ -5,10 +5,11 @@ The list has what a decoder needs: memory, files already open, reading files (La
 permits no new socket or connection, no fork, signal, ptrace or io_uring, and no opening of files for writing. Only
 programs, and functions that ask for that, may start threads: neither ffmpeg nor libde265 runs without threads.
 
-A refused call fails with ENOSYS, as on a kernel without it, so libc falls back to an older call. A call of another
-architecture (32 bits on a 64-bit kernel) kills the process, because the same number means another call there.
+A refused call fails with ENOSYS, as on a kernel that lacks the call, so libc falls back to an older call. A call of
+another architecture (32 bits on a 64-bit kernel) kills the process, because the same number means another call there.
 
-Numbers: Linux, `arch/x86/entry/syscalls/syscall_64.tbl` and `include/uapi/asm-generic/unistd.h`.
+The numbers of the calls are from Linux: `arch/x86/entry/syscalls/syscall_64.tbl` and
+`include/uapi/asm-generic/unistd.h`.
 """
 
 import ctypes
@@ -115,9 +116,10 @@ def enter(program: bytes) -> None:
 
 
 def _when(number: int | None, checks: Sequence[_Instruction]) -> list[_Instruction]:
-    """Returns instructions that allow the system call `number`, unless one of the checks refuses it.
+    """Returns instructions that allow the system call with this number, unless one of the checks refuses it.
 
-    Every other call skips these instructions. None: a call that the machine lacks, so the list is empty.
+    They have no effect on other calls. `number` is None for a call that the machine does not have: the list is then
+    empty.
     """
     if number is None:
         return []

@@ -1,9 +1,11 @@
 """Sends spans and metrics by OTLP over HTTP, from one separate thread, real or green.
 
-While the collector is away, the newest `_MAX_WAITING` spans wait. Older ones, and those of a request that failed, are
-dropped and counted. The beginning and the end of the outage are logged. The SDK's `BatchSpanProcessor` is not used: it
-does not count the spans that it drops, waits up to 30 s at the end, and starts its thread in every forked child. With
-green threads, the child would then run the parent's work.
+While the collector is away, the newest `_MAX_WAITING` spans wait; older ones are dropped. If the collector does not
+accept a request, the spans in it are dropped too. Dropped spans are counted. The beginning and the end of an outage are
+logged.
+
+The SDK's `BatchSpanProcessor` is not used: it does not count the spans that it drops, waits up to 30 s at the end, and
+starts its thread in every forked child. With green threads, the child would then run the parent's work.
 """
 
 import _thread

@@ -68,7 +68,9 @@ def configure(service: str, level: str = "info") -> None:
 
 
 def format_exception(exc_info: Any) -> str:
-    """Formats an exception and its causes, with tracebacks and with messages that contain no data."""
+    """Formats an exception and its causes, with tracebacks and messages. A message is that of `message_of`, which
+    leaves out the row that a database's error quotes.
+    """
     return "\n".join(_lines(exc_info[1]))
 
 

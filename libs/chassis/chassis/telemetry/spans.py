@@ -87,7 +87,9 @@ def account_hash(account_id: str) -> str:
 
 
 def site_of(host: str) -> str:
-    """Returns a host's label for metrics: the last two labels of its name, as platforms use many hosts for files."""
+    """Returns the name of a host in metrics: its last two labels (`fbcdn.net` for `video-1.fbcdn.net`), because
+    platforms use many hosts for files. An IP address is returned unchanged.
+    """
     is_address = ":" in host or host.rpartition(".")[2].isdigit()
     return host if is_address else ".".join(host.split(".")[-2:])
 
@@ -141,8 +143,11 @@ class Traced:
 
 
 class DatabaseTraced:
-    """A context manager for the span of a database call. The span does not become the current one: events and rows
-    stored in the block get the traceparent of the span around it."""
+    """A context manager for the span of a database call.
+
+    This span does not become the current one. So events and rows that are stored in the block get the traceparent of
+    the span outside the block.
+    """
 
     __slots__ = ("_span",)
 
@@ -157,8 +162,9 @@ class DatabaseTraced:
 
 
 class TaskTraced(Traced):
-    """As `Traced`, for all the work of one green thread: if the block fails, the thread's later log lines still have
-    the ids of the trace."""
+    """Like `Traced`, for all the work of one green thread. If the block fails, later log lines of the thread still have
+    the ids of the trace.
+    """
 
     __slots__ = ()
 
@@ -282,7 +288,9 @@ class Spans:
         return DatabaseTraced(self._start(f"{kind} {name}", SpanKind.CLIENT, current, about))
 
     def sending(self, event: str, cause: str, staged_at: datetime) -> str:
-        """Records a span for the time that an event waited in the outbox. Returns the traceparent for its receivers."""
+        """Returns the traceparent for the receivers of an event. If the trace is recorded, also records a span for the
+        time that the event waited in the outbox.
+        """
         if not cause.endswith("-01"):
             return cause
         attributes = {"messaging.system": "rabbitmq", "messaging.destination.name": event}

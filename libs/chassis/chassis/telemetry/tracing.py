@@ -24,7 +24,9 @@ HEADER = "traceparent"
 
 
 class Nothing:
-    """A context manager that does nothing. The functions of this module return it while tracing is off."""
+    """The object that a `with` block gets from the functions of this module while tracing is off. Its methods do
+    nothing.
+    """
 
     def answered(self, status: int, caller: Caller) -> None:
         """Does nothing; `spans.Traced.answered` records the status."""
@@ -67,7 +69,8 @@ def request(method: str, route: str, cause: str, request_id: str) -> AbstractCon
 def calling(service: str, method: str) -> "tuple[Span | None, str]":
     """Begins the span of a call to a service.
 
-    Returns the span, which `called` ends (None while tracing is off), and the traceparent to send.
+    Returns the span, which `called` ends, and the traceparent to send. The span is None while tracing is off, and in a
+    trace that is not recorded.
     """
     return _NO_CALL if _spans is None else _spans.calling(service, method)
 
@@ -102,7 +105,9 @@ def in_database(name: str, kind: str) -> AbstractContextManager[Any]:
 
 
 def sending(event: str, cause: str | None, staged_at: datetime) -> dict[str, Any] | None:
-    """Returns the headers that carry the traceparent in an event's message; None without a trace."""
+    """Traces the sending of an event that waited in the outbox. Returns the headers that carry the traceparent in the
+    event's message; None without a trace.
+    """
     if _spans is None or not cause:
         return {HEADER: cause} if cause else None
     return {HEADER: _spans.sending(event, cause, staged_at)}

@@ -46,7 +46,8 @@ class EmailChangeCancelled(Record):
 
 
 class EmailChangeLink(Record):
-    """The contents of the link that confirms a new address. Who knows the code can read the mailbox of that address."""
+    """The contents of the link that confirms a new address. Its code is known only from a mail to that address, or from
+    the operator."""
 
     change_id: str
     code: str

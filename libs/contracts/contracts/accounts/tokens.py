@@ -57,7 +57,8 @@ class CreatedToken(Record):
 
 
 class SandboxToken(Record):
-    """The value of an account's sandbox token in plain text. It can be shown again, because it is derived."""
+    """The value of an account's sandbox token in plain text. The server does not store it, but can compute it again
+    from the account's id and a secret."""
 
     sandbox_api_token: str
 

@@ -29,7 +29,7 @@ class BeginLink(Record):
 
 
 class LinkBegun(Record):
-    """A linking session that has begun. A person continues it at `authorize_url` (a web page of this server) until
+    """A link session that has begun. A person continues it at `authorize_url` (a web page of this server) until
     `expires_at`."""
 
     session_id: str

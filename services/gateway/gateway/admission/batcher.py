@@ -184,8 +184,9 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the queue's next batch, unless a batch is on its way whose answer is still awaited. `batch`: the batch
-        whose answer is no longer awaited; None if there was none."""
+        """Sends the queue's next batch after `batch`, which has been answered or given up (None: there was none
+        before). Does nothing if another batch is on its way.
+        """
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None
         self._send(queue, following)

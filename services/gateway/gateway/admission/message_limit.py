@@ -1,4 +1,6 @@
-"""Limits the messages to /mcp that run no tool, such as `initialize`: per token and minute, in this process."""
+"""Limits how many messages that run no tool, such as `initialize`, a token may send to /mcp per minute. Counts in this
+process only.
+"""
 
 import threading
 from collections import Counter

@@ -19,8 +19,11 @@ _TIMEOUT_SECONDS = 2.0
 
 
 class Refunds:
-    """Requests refunds of units of monthly counters. If such a request gets lost, the service `quota` later asks the
-    service `publishing` whether the operation had an effect."""
+    """Asks the service `quota` to refund units of monthly counters.
+
+    If this call gets lost, `quota` later asks the service `publishing` whether the operation that used the unit had an
+    effect.
+    """
 
     def __init__(self, quota: QuotaApi) -> None:
         self._refund = remote(quota.refund)
@@ -28,7 +31,7 @@ class Refunds:
     def give_back(self, callers: Iterable[Caller], *, waits: bool) -> None:
         """Refunds the units of the operations that these callers carry, for all tries so far.
 
-        With `waits` returns when all are refunded, or after 2 s; otherwise at once.
+        If `waits` is true, waits at most 2 s until all are refunded. Otherwise returns at once.
         """
         sent = [
             (caller, self._refund.start(caller, Nothing(), timeout_seconds=_TIMEOUT_SECONDS))

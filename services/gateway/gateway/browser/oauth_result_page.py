@@ -16,8 +16,8 @@ _BIDI_CONTROLS = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def of_session(view: LinkPageView, form_token: str) -> Answer:
-    """Returns the web page for the present state of a link session, for the browser in which the person links the
-    pages.
+    """Returns the web page with the present state of a link session, for the person who links the pages in this
+    browser.
     """
     page = _page_of(view, PLATFORMS[view.platform].title, form_token)
     if view.return_url is not None:

@@ -8,11 +8,12 @@ Address = IPv4Address | IPv6Address
 
 
 def client_address(remote: str, forwarded_for: str, trusted_hops: int) -> Address | None:
-    """Returns the client's IP address: the socket's peer, or behind our proxies an entry of X-Forwarded-For.
+    """Returns the client's IP address. Without proxies of ours, or without X-Forwarded-For, it is the address of the
+    socket's peer.
 
-    Each of our `trusted_hops` proxies adds an entry at the right; entries further left may come from the client. So
-    the entry that our outermost proxy added is the client's. If there are fewer entries than proxies, it is the
-    leftmost one; if there are none, the socket's peer. Returns None if that entry is not an IP address.
+    Each of our `trusted_hops` proxies adds an entry to X-Forwarded-For at the right. Entries further left may come from
+    the client. So the entry that our outermost proxy added has the client's address; if there are fewer entries than
+    proxies, the leftmost entry has. Returns None if the entry is not an IP address.
     """
     entries = [entry.strip() for entry in forwarded_for.split(",") if entry.strip()]
     if trusted_hops <= 0 or not entries:

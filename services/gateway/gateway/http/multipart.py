@@ -87,7 +87,9 @@ class Multipart:
         self._take(len(self.delimiter))
 
     def skip(self) -> None:
-        """Discards the content of the present part. All discarded parts together may have at most 64 KiB."""
+        """Discards the content of the present part. All discarded contents and the heads of all parts together may have
+        at most 64 KiB.
+        """
         for block in self.content():
             self._count_skipped(len(block))
 

@@ -75,7 +75,8 @@ def is_being_looked_up(error: ApiError, *, sends: bool) -> bool:
     """Whether the service `publishing` has stored the operation and is finding out its outcome. The operation's unit is
     then not refunded.
 
-    `sends`: the call publishes or replies. For an edit or a cancellation POST_IN_PROGRESS is a plain refusal.
+    `sends`: the call publishes or replies. Then the error POST_IN_PROGRESS means that the operation is still being
+    carried out; for an edit or a cancellation it only means that the post cannot be changed now.
     """
     return error.code == PLATFORM_OUTCOME_UNKNOWN.code or (sends and error.code == POST_IN_PROGRESS.code)
 
@@ -135,9 +136,11 @@ class IdempotencyKeys:
             return _refused(token_id, key, error)
 
     def await_turn(self, claim: Claim, lock_seconds: float) -> Claim:
-        """Waits, at most 10 s, until the request that holds the key has ended. Then returns that request's answer, or
-        claims the key if there is none. Returns a refusal with IDEMPOTENCY_IN_PROGRESS if the request has not ended by
-        then."""
+        """Waits, at most 10 s, until the request that holds the key has ended.
+
+        Then returns that request's answer. If it has left no answer, claims the key. If it has not ended in time,
+        returns a refusal with IDEMPOTENCY_IN_PROGRESS.
+        """
         end = self._monotonic() + WAIT_SECONDS
         for pause in _polls():
             if self._monotonic() + pause > end:

@@ -41,7 +41,9 @@ class Claim(Record):
 
 
 class Offered(NamedTuple):
-    """A key that a request wants to claim, and the operation id that it will have if the key is new."""
+    """A key that a request wants to claim. `operation_id` is used if the key is new or older than 24 hours; otherwise
+    the key keeps the one that it has.
+    """
 
     token_id: str
     key: str
@@ -158,8 +160,11 @@ class Store:
         return {operation_id for (operation_id,) in rows}
 
     def take_over(self, offer: Offered) -> tuple[str, int] | None:
-        """Claims a key that was used before: one that is older than 24 hours, or one without an answer that the same
-        request claimed and whose lock has expired. Returns its operation id and fencing token; None for any other key.
+        """Claims a key that was used before, and returns its operation id and fencing token. Returns None if the key
+        cannot be claimed.
+
+        It can be claimed if it is older than 24 hours. It can also be claimed if it has no answer, its lock has
+        expired, and the request that used it was the same.
         """
         rows = _TAKE_OVER.fetch(self._connection, offer._asdict())
         return (rows[0][0], rows[0][1]) if rows else None

@@ -1,4 +1,6 @@
-"""The tools that AI assistants may call, each an operation of the API, and how a call becomes a request. Pure."""
+"""Defines the tools that AI assistants may call, and turns a tool's call into a request to the API. Each tool is one
+operation of the API. Pure.
+"""
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
@@ -173,7 +175,7 @@ TOOLS: dict[str, Tool] = {
 
 @dataclass(frozen=True)
 class Call:
-    """The parts of the API request that a tool's call becomes. `key`: its idempotency key, if there is one."""
+    """The parts of the API request that carries out a tool's call. `key`: its idempotency key, if there is one."""
 
     path: str
     path_values: dict[str, str]
@@ -183,7 +185,11 @@ class Call:
 
 
 def call_of(tool: Tool, arguments: Mapping[str, Any]) -> Call:
-    """Returns the request that a tool's arguments stand for. Raises ValueError for an unknown or missing argument."""
+    """Returns the request that a tool's arguments stand for.
+
+    Raises ValueError for an unknown argument, and if one that belongs in the path is missing. The API checks the
+    others.
+    """
     known = tool.input_schema["properties"]
     unknown = sorted(set(arguments) - set(known))
     if unknown:

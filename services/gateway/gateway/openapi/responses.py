@@ -117,7 +117,9 @@ def _success(row: Endpoint, schemas: Schemas) -> dict[str, Any]:
 
 
 def _examples(row: Endpoint) -> dict[str, Any]:
-    """Returns the example of a successful answer, or two: for one page and for several."""
+    """Returns the example of a successful answer. An operation that takes one page or several has two examples: one for
+    each case.
+    """
     one = example_of(row.result)
     if row.several is None:
         return {"example": one}

@@ -50,8 +50,8 @@ class Schemas:
     def of_body(self, reader: Reader, name: str) -> Schema:
         """Returns the schema of a request's body: a component called `name`, without the fields that are in the path.
 
-        Some requests must have exactly one of several fields. Their schema is a choice of components, one for each of
-        these fields, without the other fields.
+        Some requests must have exactly one field of a group, such as `page_id` or `page_ids`. Their schema is a choice
+        (`oneOf`) of several components, each with a different field of the group.
         """
         if not reader.one_of:
             return self._add_body(reader, name, frozenset(), None)

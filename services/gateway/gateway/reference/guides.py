@@ -1,6 +1,7 @@
 """The guides of docs/ as pages of /docs: Markdown to HTML, with links that lead to other guides. Pure.
 
-`gateway/guides` has symbolic links to the files, so that a checkout, a wheel and an image hold the same.
+`gateway/guides` has symbolic links to the guides, so that the package finds them in the same place in a checkout, a
+wheel and an image.
 """
 
 import posixpath

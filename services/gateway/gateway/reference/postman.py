@@ -86,8 +86,9 @@ def _request(method: str, path: str, operation: Json, example: Any) -> Json:
 
 
 def _url(path: str, operation: Json) -> Json:
-    """Returns the address of an operation's request, with `:name` for each path value and optional parameters switched
-    off."""
+    """Returns the address of an operation's request. Each value in the path is `:name`. Optional query parameters are
+    in the address, but disabled.
+    """
     host = "{{rootUrl}}" if "servers" in operation else "{{baseUrl}}"
     pieces = re.sub(r"{(\w+)}", r":\1", path).strip("/").split("/")
     url: Json = {"raw": "/".join((host, *pieces)), "host": [host], "path": pieces}

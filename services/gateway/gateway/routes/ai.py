@@ -1,5 +1,6 @@
-"""AI: images, edits, videos, captions and jobs. Each of these answers has a header with the credits left. Also receives
-Stripe's webhook."""
+"""The operations on images, videos, captions and jobs of AI, and Stripe's webhook. Each operation answers with a header
+that has the number of credits left; the webhook does not.
+"""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -47,7 +48,9 @@ Result = TypeVar("Result")
 
 
 def add_credits_header(exchange: Exchange, error: ApiError) -> None:
-    """Adds the number of credits left to the headers of an error (spec "AI generation"). An outage gets no header."""
+    """Adds a header with the number of credits left to the answer of an error (spec "AI generation"). The answer of an
+    outage gets no such header.
+    """
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:
         try:
@@ -170,7 +173,9 @@ def _fields(body: Record) -> dict[str, Any]:
 
 
 def _spend(exchange: Exchange, method: Callable[[Caller, Request], Result], request: Request) -> Result:
-    """Calls a method whose result has `credits`, and puts the credits left into the response header too."""
+    """Calls a method whose result has `credits`, and copies the number of credits that are left to a header of the
+    answer.
+    """
     result = exchange.ask(method, request)
     exchange.headers[CREDITS_HEADER] = str(result.credits.remaining)  # type: ignore[attr-defined]
     return result

@@ -48,9 +48,9 @@ def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) 
 
 
 def filtered(exchange: Exchange, request: ListT) -> ListT:
-    """Returns a list's request with its platform as a code.
+    """Checks a list's request, and returns it with the code of its platform, which the client may have given by name.
 
-    Raises VALIDATION_ERROR for an unknown platform, and the errors of `check_brand` for the brand.
+    Raises VALIDATION_ERROR for an unknown platform, and the errors of `check_brand` if the request names a brand.
     """
     coded = msgspec.structs.replace(request, platform=platform_code(request.platform))
     if coded.brand_id is not None:

@@ -44,7 +44,7 @@ _ENGAGEMENT_SECONDS = 20.0
     errors=(*_REACH, *_CONTENT, *_GUARDRAILS, SCHEDULE_OUT_OF_RANGE, POST_IN_PROGRESS),
 )  # fmt: skip
 def schedule_post(exchange: Exchange, request: api.ScheduleOnPages) -> ScheduledPostView | Answer:
-    """Schedule a post on one page or on several."""
+    """Schedule a post."""
     publishing = exchange.services.publishing
     if request.page_ids is not None:
         return several_pages.send(
@@ -66,7 +66,7 @@ def schedule_post(exchange: Exchange, request: api.ScheduleOnPages) -> Scheduled
     ),
 )  # fmt: skip
 def publish_post(exchange: Exchange, request: api.PublishOnPages) -> api.PublishResult | Answer:
-    """Publish a post now, on one page or on several; answers when the platforms have accepted it."""
+    """Publish a post now, and wait until its platform accepts or refuses it."""
     publishing = exchange.services.publishing
     if request.page_ids is not None:
         return several_pages.send(
@@ -85,7 +85,7 @@ def publish_post(exchange: Exchange, request: api.PublishOnPages) -> api.Publish
 def validate_post(
     exchange: Exchange, request: api.ValidateOnPages
 ) -> api.Validation | api.PageValidations | Answer:
-    """Run all checks of schedule or publish, for one page or for several; nothing is stored or counted."""
+    """Run all checks of scheduling or publishing a post. Nothing is stored or counted."""
     publishing = exchange.services.publishing
     ignored = _ignored(exchange)
     if request.page_ids is None:

@@ -84,7 +84,7 @@ def create_token(exchange: Exchange, request: NewToken) -> api.CreatedToken:
 
 @endpoint("GET", "/account/sandbox-token", scope=_SCOPE, meter="reads", errors=(NOT_FOUND,))
 def get_sandbox_token(exchange: Exchange, _request: Nothing) -> api.SandboxToken:
-    """Get the value of the sandbox token again. Needs the account's own session: no API token is shown it."""
+    """Get the value of the sandbox token again. Only the owner's session can get it; API tokens are refused."""
     return exchange.relay(exchange.services.accounts.get_sandbox_token, Nothing())
 
 

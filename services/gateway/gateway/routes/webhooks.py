@@ -93,9 +93,11 @@ def replay_delivery(exchange: Exchange, request: api.ReplayDelivery) -> api.Deli
 
 
 def _report_immediate_posts(exchange: Exchange, is_asked: bool | UnsetType) -> None:
-    """Turns on events about posts that are published at once, if the subscription will ask for them (`is_asked`).
+    """Makes the service `publishing` report posts that are published at once, if a subscription asks for them
+    (`is_asked`).
 
-    Call it before the subscription is stored, so that every such post that begins after the answer is reported.
+    Call it before the subscription is stored. Then the subscription gets every such post whose publishing begins after
+    the answer.
     """
     if is_asked is True:
         exchange.ask(exchange.services.publishing.report_posts_made_at_once, Nothing())

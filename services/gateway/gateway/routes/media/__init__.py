@@ -22,7 +22,9 @@ _COMPLETE_SECONDS = 120.0
 
 
 class FilePath(Record):
-    """The public address of a file. It cannot name a platform: otherwise anybody could have renditions made."""
+    """The public address of a file. It has no field for a platform, because with one anybody could make the server
+    create renditions.
+    """
 
     key: str
     filename: str

@@ -34,8 +34,8 @@ def send(
     all pages succeeded, 207 if some did.
 
     Raises ApiError if a rule is broken on any page. If no page succeeded, raises the first error with an unknown
-    outcome, or else the first error. With an idempotency key, an outage (503) of any page is raised too: repeating the
-    call then sends the missing posts, while a stored 207 would never change.
+    outcome, or else the first error. With an idempotency key, also raises any page's error of `_outage_in`, such as a
+    503: repeating the call then sends the missing posts, while a stored 207 would never change.
     """
     pages = _charge(exchange, _planned(exchange, request))
     try:
@@ -131,7 +131,7 @@ def _refused(page: PlannedPage, error: ApiError) -> PageResult:
 
 
 def _with_request_id(exchange: Exchange, result: PageResult) -> PageResult:
-    """Adds the request_id, which every error body has (decisions), to the error of one page."""
+    """Adds the field `request_id` to the error of one page, because the body of every error has it."""
     if result.error is None:
         return result
     return msgspec.structs.replace(result, error=result.error | {"request_id": exchange.request_id})
@@ -145,7 +145,9 @@ def _error_of(result: PageResult) -> ApiError | None:
 
 
 def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
-    """Returns the first outage, if any: an error after which nobody finds out whether the page's post exists."""
+    """Returns the first error that leaves open whether its page's post exists, while no service is finding that out;
+    None if there is no such error.
+    """
     for error in errors:
         if leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True):
             return error
@@ -155,6 +157,7 @@ def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
 def _error_of_all(errors: list[ApiError]) -> ApiError:
     """Returns the error that answers a call in which no page succeeded.
 
-    An error with an unknown outcome takes precedence: with it the key is kept, so that nothing is sent twice.
+    An error with an unknown outcome takes precedence over others. With such an answer the idempotency key is kept, so
+    that a repeated request sends nothing twice.
     """
     return next((error for error in errors if leaves_outcome_open(error, sends=True)), errors[0])

@@ -36,7 +36,9 @@ def pages_of(request: api.PagesOfPost) -> tuple[api.PageContent, ...]:
 
 
 def renamed(error: ApiError, request: api.PagesOfPost) -> ApiError:
-    """Returns the error of a page with the names of fields as the client wrote them: `overrides[0].message`."""
+    """Returns a page's error in which each field has the name that it has in the client's request, such as
+    `overrides[0].message`.
+    """
     page_id, rows = error.extras.get("page_id"), error.extras.get("errors")
     if page_id is None or not rows:
         return error

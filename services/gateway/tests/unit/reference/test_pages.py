@@ -70,7 +70,7 @@ def test_an_unknown_page_is_the_documented_404(client: FlaskClient) -> None:
 def test_llms_txt_lists_every_operation(client: FlaskClient) -> None:
     answer = client.get("/llms.txt")
     assert answer.content_type == "text/plain; charset=utf-8"
-    assert "- POST /posts/schedule: Schedule a post on one page or on several" in answer.text
+    assert "- POST /posts/schedule: Schedule a post\n" in answer.text
     assert len(re.findall(r"^- [A-Z]+ /", answer.text, re.MULTILINE)) == len(ENDPOINTS)
 
 
