@@ -6,7 +6,9 @@ from contracts.record import Record
 
 
 class ChangeEmail(Record):
-    """A request for another e-mail address, which gets a mail with a link. Nothing changes before it is confirmed."""
+    """A request to change the account's e-mail address. The new address gets a mail with a link; nothing changes before
+    somebody confirms the link.
+    """
 
     email: str
     password: str
@@ -46,7 +48,9 @@ class EmailChangeCancelled(Record):
 
 
 class EmailChangeLink(Record):
-    """The contents of the link that confirms a new address. Who knows the code can read the mailbox of that address."""
+    """The contents of the link that confirms a new address. Its code is known only from the mail to that address, or
+    from a link that the operator hands over.
+    """
 
     change_id: str
     code: str
