@@ -156,10 +156,11 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
 
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
-    """Reads a comment's details from the platform. Returns the comment for its event, and the seconds until the next
-    try, or None if no other try follows.
+    """Reads a comment's details from the platform. Returns the comment for its event, and the seconds until another
+    try.
 
-    After a failed try the comment is as its webhook described it.
+    The seconds are None if no other try follows: after a success, or if another try would not help. After a failure the
+    comment is as its webhook described it.
     """
     said = row.comment
     if row.is_closed:

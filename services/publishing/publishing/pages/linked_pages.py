@@ -90,7 +90,9 @@ def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
 
 
 def on_brand_renamed(connection: Connection, event: Event) -> None:
-    """Handles the event brand.renamed: the brand's pages get the new name, unless a newer event has come before."""
+    """Handles the event brand.renamed: gives the brand's pages the new name, unless a newer event has set another one
+    already.
+    """
     renamed = msgspec.convert(event.data, BrandRenamed)
     BrandNames(connection).rename(renamed.brand_id, renamed.name, event.created_at)
 

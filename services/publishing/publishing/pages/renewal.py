@@ -2,8 +2,9 @@
 pages.
 
 A renewal is claimed and begun before the platform is called. The new refresh token is stored before anything uses it.
-Only a definite refusal by the platform ends a connection; any other failure is tried again. If a call finds its token
-expired, the token is renewed at once.
+Only a definite refusal by the platform ends a connection; after any other failure of a call, the renewal is tried
+again. Credentials that no configured key decrypts are not renewed any more. If a call finds its token expired, the
+token is renewed at once.
 """
 
 import time
@@ -112,7 +113,7 @@ def effective_refusal(
     """Returns the refusal that the caller should act on: a temporary failure if the token has expired but can be
     renewed, otherwise `refusal`.
 
-    `hastens`: makes the renewal due at once. If the platform refuses the renewal, the page expires.
+    `hastens`: the renewal becomes due at once. If the platform refuses the renewal, the page expires.
     """
     if refusal.kind is not Refusal.EXPIRED or not can_renew(app, page):
         return refusal
@@ -172,8 +173,9 @@ def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Crede
 
 
 def _begin(app: AppContext, renewal: Renewal) -> bool:
-    """Starts the renewal's lease anew. Returns False if the claim was lost. Then the refresh token must not be used,
-    because it may work only once."""
+    """Starts the renewal's lease anew. Returns False if the claim was lost: the refresh token must not be used then,
+    because it may work only once.
+    """
     with app.database.transaction() as connection:
         return Renewals(connection).begin(renewal, app.settings.renewal_lease_seconds)
 

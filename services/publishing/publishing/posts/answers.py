@@ -70,8 +70,10 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Stores that the client no longer waits for the outcome of the caller's operation. Returns the operation's state.
-    Raises SERVICE_UNAVAILABLE if the database does not answer, or if the call has no operation id."""
+    """Stores that the client no longer waits for the outcome of the caller's operation. Tries that have made nothing so
+    far can make nothing any more. Returns the operation's state. Raises SERVICE_UNAVAILABLE if the database does not
+    answer, or if the call has no operation id.
+    """
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:

@@ -98,7 +98,9 @@ def checkpoint_of(app: AppContext, post: Post) -> Checkpoint:
 
 
 def _check_claim(app: AppContext, post: Post) -> None:
-    """Raises ClaimLost if this process was frozen, or without the database, for nearly as long as its lease."""
+    """Raises ClaimLost if the worker's lease may have ended: this process was frozen, or could not reach the database,
+    for nearly as long as the lease lasts.
+    """
     if not app.lease.holds(post.worker_id):
         raise ClaimLost(post.id)
 
