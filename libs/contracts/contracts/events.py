@@ -259,16 +259,17 @@ class UnconfirmedUnit(Record):
 
 
 class UnitsUnconfirmed(Record):
-    """Units of monthly counters whose calls must have ended by now. The service `publishing` finds out which of the
-    operations had no effect, and has their units refunded."""
+    """Units of monthly counters that were charged for calls which must have ended by now. The publishing service finds
+    out which of the operations had no effect, and has their units refunded.
+    """
 
     charges: tuple[UnconfirmedUnit, ...]
 
 
 class UnitsUndecided(Record):
-    """The answer to `UnitsUnconfirmed` about operations whose publish or reply is still being sent or reconciled.
+    """The answer to `UnitsUnconfirmed` about operations whose post or reply is still being sent or reconciled.
 
-    The service `quota` asks about their units again later.
+    The quota service asks about their units again later.
     """
 
     charges: tuple[UnconfirmedUnit, ...]

@@ -178,7 +178,7 @@ class FoundDelivery(Delivery, kw_only=True):
 
 
 class FoundDeliveries(Record):
-    """The answer to `FindDeliveries`: at most 100, oldest first."""
+    """The answer to `FindDeliveries`: at most 100 deliveries, oldest first."""
 
     deliveries: tuple[FoundDelivery, ...]
 

@@ -1,8 +1,9 @@
 """The interface of all connectors: the calls that the publishing service makes to a platform, and their results.
 
 Nothing here depends on one platform, uses HTTP or stores anything. A connector saves in `Checkpoint` what must survive
-a crash. It repeats a call that makes something visible only if the first one surely failed, or if the platform makes
-one post of all repetitions. Otherwise it raises OutcomeUnknown, and its caller first finds out the outcome.
+a crash. If a call makes something visible, it is repeated only if the first call surely failed, or if the platform
+makes one post of all repetitions. Otherwise the connector raises OutcomeUnknown, and its caller first finds out the
+outcome.
 """
 
 from abc import ABC, abstractmethod

@@ -230,8 +230,9 @@ class Pages:
         return [Subscription(PageRow.of(row), row["subscribe_tries"]) for row in rows]
 
     def end_subscription(self, subscription: Subscription, *, done: bool, wait_seconds: float | None) -> None:
-        """Stores the result of a try to subscribe a page to webhooks. `wait_seconds`: until the next try; None if there
-        is none."""
+        """Stores the result of a try to subscribe a page to webhooks. `wait_seconds`: the time until the next try; None
+        if no other try follows.
+        """
         values = {"id": subscription.page.id, "tries": subscription.tries, "done": done, "wait": wait_seconds}
         self._connection.execute(_END_SUBSCRIPTION, values)
 

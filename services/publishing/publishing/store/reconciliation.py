@@ -122,8 +122,8 @@ class Reconciliation:
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 
     def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
-        """Ends those of these claims that have not ended yet. Returns how many it ended. A post whose platform may have
-        been called is looked up there after `first_look_seconds`.
+        """Ends these claims, except those that have ended already. Returns how many it ended. A post whose platform may
+        have been called is looked up there after `first_look_seconds`.
         """
         if not claims:
             return 0

@@ -78,8 +78,8 @@ class TikTokConnector(TikTokReading):
         return StillUnknown()
 
     def _resumed(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published | None:
-        """Completes an earlier attempt and returns the post; None if that attempt has published nothing and never
-        will. Raises OutcomeUnknown if neither is certain.
+        """Completes an earlier attempt and returns the post; None if that attempt has published nothing and never will.
+        Raises OutcomeUnknown or PlatformRefusal if neither is certain.
         """
         try:
             state = self._api.status(account, checkpoint.get("publish_id")).get("status")
