@@ -43,7 +43,7 @@ _LEASE_SECONDS = 60.0
 
 def verify(app: AppContext, request: api.VerifyHook) -> Nothing:
     """Confirms a platform's subscription to the webhook address. Raises NOT_FOUND for an unknown platform, and
-    HOOK_REFUSED for a wrong token.
+    HOOK_REFUSED for a wrong token, or if no token is configured.
     """
     hooks, settings = _hooks(app, _platform(request.platform))
     expected = hooks.verify_token(settings)

@@ -153,7 +153,9 @@ def run(app: AppContext, renewal: Renewal) -> None:
 
 
 def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Credentials) -> None:
-    """Renews the credentials. Raises PlatformRefusal for a temporary failure."""
+    """Renews the credentials. Marks the page as expired if the platform says that the connection has ended. Raises
+    PlatformRefusal for any other refusal, because a later try may succeed.
+    """
     page = renewal.page
     assert credentials.refresh_token is not None
     if not _begin(app, renewal):

@@ -107,7 +107,7 @@ def _check_claim(app: AppContext, post: Post) -> None:
 
 def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSource, ...]:
     """Returns the post's files, after checking them and the text as they are now. Raises PlatformRefusal if the
-    platform would refuse them, and ClaimLost if the claim was lost.
+    platform would refuse them, FilesNotReady while a file is being converted, and ClaimLost if the claim was lost.
     """
     files = post_files.files_of(app, post) if post.media_ids or post.media_urls else []
     sources = tuple(source for _, source in files)
