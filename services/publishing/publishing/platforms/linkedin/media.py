@@ -33,8 +33,8 @@ _REFUSED_LOOKS = 5
 class Uploads(StagedFiles):
     """The uploads of a post's files to LinkedIn.
 
-    Values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length in bytes]], `until`
-    (when the addresses expire, seconds since 1970) and `etags` of the parts that were sent. A video has a `token` as
+    Values of an `Upload`: `urn`, `state` (sending, processing, ready), `until` (until when it can be resumed, seconds
+    since 1970), `parts` [[address, length in bytes]] and `etags` of the parts that were sent. A video has a `token` as
     well.
     """
 
