@@ -113,7 +113,7 @@ def effective_refusal(
     """Returns the refusal that the caller should act on: a temporary failure if the token has expired but can be
     renewed, otherwise `refusal`.
 
-    `hastens`: the renewal becomes due at once. If the platform refuses the renewal, the page expires.
+    `hastens`: whether the renewal becomes due at once. If the platform refuses the renewal, the page expires.
     """
     if refusal.kind is not Refusal.EXPIRED or not can_renew(app, page):
         return refusal

@@ -114,7 +114,7 @@ class Reconciliation:
         self._connection = connection
 
     def lapse_of_worker(self, worker_id: str, first_look_seconds: float) -> tuple[int, bool]:
-        """Ends a batch of the claims of a worker that is gone. Returns how many it ended, and whether none is left.
+        """Ends claims of a worker that is gone, one batch of them. Returns how many it ended, and whether none is left.
 
         A post whose platform may have been called is looked up there after `first_look_seconds`.
         """

@@ -104,8 +104,9 @@ class TikTokConnector(TikTokReading):
         return self._finished(account, checkpoint)
 
     def _begin_video(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
-        """Asks TikTok for an address to upload the video to. A lost answer is harmless: only the last chunk
-        publishes."""
+        """Asks TikTok for an address to which the video can be uploaded. If the answer is lost, nothing is published:
+        only the last chunk publishes.
+        """
         check_bytes(content.media[0])
         chunks = cut(content.media[0].length_bytes, self._settings.chunk_bytes)
         file = {
