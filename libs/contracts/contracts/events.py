@@ -119,7 +119,7 @@ class JobFailed(Record, rename="camel"):
 class PostMedia(Record):
     """The files that a post holds now. Sent for posts that have, or had, media_ids.
 
-    `revision` grows with every change of a post, so that a late event about an older revision is ignored.
+    `revision` is higher in every later event about the post, so that an older event that arrives late is ignored.
     """
 
     post_id: str

@@ -78,8 +78,8 @@ class ChargeUnit(Record):
 class ChargeUnits(Record):
     """A batch of requests for units of monthly counters, of any accounts. Each is decided separately.
 
-    `may_defer`: if another transaction has locked an account's counters, the account's units get no answer (None);
-    otherwise the batch waits.
+    `may_defer`: if another transaction has locked an account's counters, the account's units get no answer (None).
+    Without `may_defer`, the whole batch waits for that lock.
     """
 
     units: tuple[ChargeUnit, ...]

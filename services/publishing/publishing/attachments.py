@@ -142,8 +142,7 @@ def _plausible(media_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def _asked(method: Callable[[Caller, Request], Result], caller: Caller, request: Request) -> Result:
-    """Calls a method of the media service. If the call raises NOT_FOUND, the error is raised with the field media_ids.
-    """
+    """Calls a method of the media service. If the call raises NOT_FOUND, the error gets the field media_ids."""
     try:
         return remote(method)(caller, request, timeout_seconds=_ATTACH_SECONDS)
     except ApiError as error:

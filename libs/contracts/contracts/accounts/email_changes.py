@@ -59,7 +59,7 @@ class EmailChangeLink(Record):
 class ConfirmEmailChange(EmailChangeLink, kw_only=True):
     """A request to change the account's address to the one that the link confirms.
 
-    The account's password proves that the mailbox belongs to the person who requested the change.
+    The account's password proves that the reader of the mail is the person who requested the change.
     """
 
     password: str

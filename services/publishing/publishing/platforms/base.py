@@ -351,8 +351,8 @@ class Connector(ABC):
         return StillUnknown()
 
     def outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Returns the result of `look_up`. If `look_up` finds nothing and a backup was restored, the checkpoint may
-        lack ids: then returns the result of `search`."""
+        """Returns the result of `look_up`. If `look_up` finds nothing and a backup was restored, returns the result of
+        `search` instead, because the checkpoint may lack ids."""
         found = self.look_up(attempt)
         if attempt.checkpoint.restored_at is None or not isinstance(found, NotPublished):
             return found

@@ -36,8 +36,9 @@ class Place:
 
     @classmethod
     def of(cls, query: CommentQuery, largest: int) -> "Place":
-        """Returns the position at which the query's cursor points. `largest`: most threads in a page of the platform.
-        Raises PlatformRefusal for a cursor that we did not make."""
+        """Returns the position at which the query's cursor points. `largest`: how many threads the platform's largest
+        page has. Raises PlatformRefusal for a cursor that we did not make.
+        """
         if not query.cursor:
             return cls("", min(query.limit, largest))
         try:

@@ -81,10 +81,11 @@ def leave(database: Database, caller: Caller) -> Left:
 
 
 def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
-    """Runs all parts in parallel. Returns finished futures, in order, with what each part returned or raised.
+    """Runs all parts in parallel. Returns a finished future for each part, in order, with what the part returned or
+    raised.
 
-    If a part takes too long, it goes on, and its future raises PLATFORM_OUTCOME_UNKNOWN. If the part's post had not
-    been begun, it never will be, and the future raises SERVICE_UNAVAILABLE.
+    If a part takes too long, the part goes on, but its future raises PLATFORM_OUTCOME_UNKNOWN. If the part's post had
+    not been begun, it never will be, and the future raises SERVICE_UNAVAILABLE.
     """
     answers = [Answer() for _ in parts]
     executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="answering")

@@ -30,8 +30,7 @@ class Stretch(NamedTuple):
 
 
 class Breach(NamedTuple):
-    """The guardrail that a post would break, as an error, and the first later time at which the post would break none.
-    """
+    """The guardrail that a post would break, as an error, and the first later time at which it would break none."""
 
     row: ErrorRow
     next_allowed_at: datetime
