@@ -250,7 +250,9 @@ class CreditLedger(Record):
 
 
 class GrantCredits(Record):
-    """The operator's request to grant bonus credits, bought or for a referral. Takes effect once per operation id."""
+    """The operator's request to give an account credits that do not expire: bought ones or, with `referral`, a reward
+    for a referral. Takes effect once per operation id.
+    """
 
     account_id: str
     #: The account's tier, which names the plan in the returned balance.

@@ -62,7 +62,9 @@ class Caller(Record, omit_defaults=True):
 
     @property
     def is_operator(self) -> bool:
-        """Whether the caller is the operator's command line. A token's scope `*` does not count."""
+        """Whether the caller is the operator's command line, the only caller with the scope `operator`. The scope `*`
+        does not include that scope.
+        """
         return OPERATOR_SCOPE in self.scopes
 
     def check_operator(self) -> None:

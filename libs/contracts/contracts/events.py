@@ -1,7 +1,8 @@
 """Events between services: the record of each event's data, and who sends and receives it.
 
 The table `EVENTS` defines the topology. Every receiver has one durable queue `events.<receiver>`, so that an event
-published before the first start of a receiver waits for it. Names that clients see are the spec's ("Events").
+published before the first start of a receiver waits for it. Events that clients see have the names of the spec
+("Events").
 """
 
 from datetime import datetime
@@ -118,7 +119,7 @@ class JobFailed(Record, rename="camel"):
 class PostMedia(Record):
     """The files that a post holds now. Sent for posts that have, or had, media_ids.
 
-    `revision` grows with every change of a post, so that a late event about an older revision is ignored.
+    `revision` is higher in every later event about the post, so that an older event that arrives late is ignored.
     """
 
     post_id: str
@@ -153,14 +154,16 @@ class CreditsAdjusted(Record, rename="camel"):
 
 
 class CallerChanged(Record):
-    """The data of callers has changed. Each gateway drops the callers in its cache that match any of these ids."""
+    """The data of some callers has changed. Each gateway drops the cached callers that have one of these tokens or
+    accounts.
+    """
 
     token_ids: tuple[str, ...] = ()
     account_ids: tuple[str, ...] = ()
 
 
 class AccountChanged(Record):
-    """An account's tier changed. Services store the tier for work that has no caller."""
+    """An account's tier changed. Services store the tier for their background work, where no caller tells it."""
 
     account_id: str
     tier: str
@@ -174,7 +177,9 @@ class BrandRenamed(Record):
 
 
 class AccessRevoked(Record):
-    """A person or token lost access to the account. Posts and subscriptions made with `token_ids` are stopped."""
+    """A person or token lost access to the account. The queued posts made with one of these tokens are held, and the
+    subscriptions made with one are disabled.
+    """
 
     #: `token_revoked` or `collaborator_removed`
     reason: str
@@ -196,8 +201,9 @@ class PostsHeld(Record, rename="camel"):
 
 
 class HoldEnded(Record):
-    """Somebody released or cancelled held posts. All are posts of one brand, made by one person or token. The event is
-    for the brand's audit log."""
+    """Somebody released or cancelled held posts of one brand, which had all been made by the same person or token. The
+    event is for the brand's audit log.
+    """
 
     brand_id: str
     #: released or cancelled
@@ -234,15 +240,18 @@ class WebhookTest(Record, rename="camel"):
 
 
 class UnitReturned(Record):
-    """Reports that an operation gets back the unit that it used of a monthly counter, because its tries up to
-    `try_number` published nothing and never will."""
+    """An operation gets back the unit of a monthly counter that it was charged, because its tries up to `try_number`
+    had no effect and never will have one.
+    """
 
     operation_id: str
     try_number: int = 1
 
 
 class UnconfirmedUnit(Record):
-    """A unit of a monthly counter that an operation was charged. `try_number` is the last try that was charged."""
+    """A unit of a monthly counter that was charged to an operation. `try_number`: the number of the last try that was
+    charged.
+    """
 
     account_id: str
     operation_id: str
@@ -250,16 +259,17 @@ class UnconfirmedUnit(Record):
 
 
 class UnitsUnconfirmed(Record):
-    """Units of monthly counters whose calls must have ended by now. The service `publishing` finds out which of the
-    operations had no effect, and has their units refunded."""
+    """Units of monthly counters that were charged for calls which must have ended by now. The publishing service finds
+    out which of the operations had no effect, and has their units refunded.
+    """
 
     charges: tuple[UnconfirmedUnit, ...]
 
 
 class UnitsUndecided(Record):
-    """The answer to `UnitsUnconfirmed` about operations whose publish or reply is still being sent or reconciled.
+    """The answer to `UnitsUnconfirmed` about operations whose post or reply is still being sent or reconciled.
 
-    The service `quota` asks about their units again later.
+    The quota service asks about their units again later.
     """
 
     charges: tuple[UnconfirmedUnit, ...]

@@ -7,7 +7,7 @@ from contracts.record import Record
 class RotateKeys(Record):
     """A request to encrypt the next few secrets with the newest key.
 
-    `after` is `next` of the last answer, or empty to start.
+    `after`: the value of `next` in the last answer; empty in the first request.
     """
 
     after: str = ""

@@ -34,7 +34,9 @@ MediaIds = tuple[str, ...]
 
 
 def thumbnail_of(name: str) -> str:
-    """Returns the name, or the public URL, of the thumbnail of the file with this name or URL."""
+    """Returns the name of a file's thumbnail if `name` is the file's name, and the thumbnail's public URL if `name` is
+    the file's public URL.
+    """
     return f"{name.rpartition('.')[0]}-thumbnail.jpg"
 
 
@@ -125,7 +127,7 @@ class StorageView(Record):
 
 
 class BeginUpload(Record):
-    """Announces a file that the gateway or the AI service will send to the storage.
+    """A request to begin the upload of a file, which the gateway or the AI service will send to the storage.
 
     Room for the file is reserved until the upload is committed, refused or aborted, for 15 minutes at most.
     """
@@ -151,9 +153,9 @@ class UploadTicket(Record):
 
 
 class CommitUpload(Record):
-    """Reports that all bytes are in the storage.
+    """A report that all bytes of an upload are in the storage.
 
-    The media service inspects them. Then it keeps the file, or deletes and refuses it.
+    The media service then inspects the bytes. It keeps the file, or deletes and refuses it.
     """
 
     upload_id: str
@@ -198,12 +200,12 @@ class CompleteParts(Record):
 
 
 class AttachMedia(Record):
-    """Attaches files to a post that is about to be stored or changed.
+    """A request to attach files to a post that is about to be stored or changed.
 
     The attachment is provisional until the event `post.media` confirms it. If that event never comes, lists show the
-    files as used by the post for ten minutes, and the files cannot be deleted for a day. Repeating the call starts both
-    times again. A call with other `media_ids` replaces the files that are attached provisionally; confirmed files stay
-    until the next event.
+    files as used by the post for ten minutes, and the files cannot be deleted for a day. If the call is repeated, both
+    times start again. A call with other `media_ids` replaces the provisionally attached files. Confirmed files stay
+    attached until the next event.
     """
 
     post_id: str
@@ -222,7 +224,7 @@ class AttachedMedia(Record):
 
 
 class DetachMedia(Record):
-    """Detaches the files of a post that was cancelled or never stored. Repeating the call changes nothing."""
+    """A request to detach the files of a post that was cancelled or never stored. Repeating it changes nothing."""
 
     post_id: str
     #: The newest revision of the post (`post.media`), 0 if it was never stored. Events about earlier revisions that
@@ -279,9 +281,10 @@ class LocateFile(Record):
 
 
 class LocatedFile(Record):
-    """Where a public file is stored, with everything that HEAD needs.
+    """Where a public file is stored, with everything that the answer to a HEAD request needs.
 
-    `source_url` is presigned for GET, also with Range (some storages answer a range with 200 and Content-Range).
+    `source_url` is presigned for GET, with or without the header Range. Some storages answer a request with Range with
+    status 200 and the header Content-Range.
     """
 
     source_url: str

@@ -72,7 +72,9 @@ class Platform(Record):
 
     @property
     def folder(self) -> str:
-        """The platform's short name in code, folders and settings: its full name, but `x` for X (full name twitter)."""
+        """The platform's short name in code, folders and settings. It is the platform's full name, except for X: its
+        short name is `x`, its full name `twitter`.
+        """
         return self.title.lower().replace(" ", "_")
 
     @property

@@ -31,9 +31,9 @@ class Admitted(Record):
 class Arrival(Record, omit_defaults=True):
     """A request that asks for admission.
 
-    `meter` is the monthly counter that it uses: "reads", "publishes", "replies", "writes" (counted, without a limit) or
-    "" for none. A replay, and a request whose scope is missing, use none: only the minute and the day count them. A
-    request metered as publishes or replies also counts as a write.
+    `meter`: the monthly counter that the request uses: "reads", "publishes", "replies", "writes" (counted, without a
+    limit) or "" for none. A replay has "", and so has a request whose token lacks the scope: they count only for the
+    minute and the day. A request metered as publishes or replies also counts as a write.
     """
 
     caller: Caller
@@ -62,8 +62,8 @@ class Verdicts(Record):
 
 
 class ChargeUnit(Record):
-    """A request to use one unit of a monthly counter for work outside an API request (webhook deliveries, further
-    pages).
+    """A request to use one unit of a monthly counter for work that is no API request of its own: a webhook delivery, or
+    each further page of a call for several pages.
 
     Takes effect once per operation id.
     """
@@ -78,8 +78,8 @@ class ChargeUnit(Record):
 class ChargeUnits(Record):
     """A batch of requests for units of monthly counters, of any accounts. Each is decided separately.
 
-    `may_defer`: if another transaction has locked an account's counters, the account's units get no answer (None);
-    otherwise the batch waits.
+    `may_defer`: if another transaction has locked an account's counters, the account's units get no answer (None).
+    Without `may_defer`, the whole batch waits for that lock.
     """
 
     units: tuple[ChargeUnit, ...]

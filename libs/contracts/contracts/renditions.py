@@ -147,7 +147,9 @@ def _film(limits: FileLimits, file: FileFacts) -> Need | None:
 
 
 def _usual_sound(file: FileFacts) -> tuple[str, ...]:
-    """Returns the usual audio codecs of this type of file. Every platform that limits video codecs takes them."""
+    """Returns the usual audio codecs of this type of video; "none" stands for no sound. Every platform that limits the
+    codecs of videos accepts these.
+    """
     return ("none", "opus", "vorbis") if file.mime_type == WEBM else ("none", "aac")
 
 
@@ -167,8 +169,9 @@ def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
 
 
 def _picture(platform_code: str, file: FileFacts) -> Need:
-    """Returns the need for a JPEG of this image that the platform takes. Every platform that takes images takes
-    JPEG."""
+    """Returns the need for a JPEG of this image, in a size that the platform accepts. Every platform that accepts
+    images accepts JPEG.
+    """
     limits = PLATFORMS[platform_code].files["photo"]
     shown = structs.replace(
         limits, longest_side_max=min(limits.longest_side_max or LONGEST_SIDE, LONGEST_SIDE)
@@ -180,7 +183,9 @@ def _picture(platform_code: str, file: FileFacts) -> Need:
 
 
 def _scaled(width: int, height: int, scale: float, pixels: int | None) -> tuple[int, int]:
-    """Scales both sides, to at most `pixels` in all. Rounding changes the shape by at most half a pixel."""
+    """Multiplies both sides by `scale`, then shrinks the image to at most `pixels` in all (None: no limit). Rounding
+    changes the shape by at most half a pixel.
+    """
     shorter, longer = sorted((width, height))
     # A hair more than the product, which may be 1,079.9999 for 1,080.
     small = max(1, int(shorter * scale + 1e-6))

@@ -178,7 +178,7 @@ class FoundDelivery(Delivery, kw_only=True):
 
 
 class FoundDeliveries(Record):
-    """The answer to `FindDeliveries`: at most 100, oldest first."""
+    """The answer to `FindDeliveries`: at most 100 deliveries, oldest first."""
 
     deliveries: tuple[FoundDelivery, ...]
 
@@ -214,7 +214,7 @@ class ReplayDelivery(Record):
     ctl="enable_subscription rotate_keys",
 )
 class WebhooksApi(Protocol):
-    """The RPC methods of the webhooks service. The operator may enable any account's subscription."""
+    """The RPC methods of the webhooks service. The operator may call `enable_subscription` too, for any account."""
 
     def create_subscription(self, caller: Caller, request: CreateSubscription) -> CreatedSubscription: ...
     def list_subscriptions(self, caller: Caller, request: ListSubscriptions) -> SubscriptionList: ...

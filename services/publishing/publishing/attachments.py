@@ -105,8 +105,8 @@ def settle(app: AppContext, post: Post, revision: int = 0) -> None:
     """Tells the media service at once which files a post uses now. If the service does not answer, the event
     `post.media` tells it later.
 
-    `revision`: that of the post's newest event `post.media`; the media service then ignores older events that arrive
-    later.
+    `revision`: the revision of the post's newest event `post.media`, if the post uses no files any more. The media
+    service then ignores older events that arrive later.
     """
     if post.state in UNENDED and post.media_ids:
         try:
@@ -142,7 +142,7 @@ def _plausible(media_ids: Sequence[str]) -> tuple[str, ...]:
 
 
 def _asked(method: Callable[[Caller, Request], Result], caller: Caller, request: Request) -> Result:
-    """Calls a method of the media service. A NOT_FOUND that the call raises names the field media_ids."""
+    """Calls a method of the media service. If the call raises NOT_FOUND, the error gets the field media_ids."""
     try:
         return remote(method)(caller, request, timeout_seconds=_ATTACH_SECONDS)
     except ApiError as error:

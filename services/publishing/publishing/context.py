@@ -100,8 +100,9 @@ class AppContext:
 
     @cached_property
     def polling(self) -> Pool:
-        """The pool for polls and details of comments, separate so that a platform that hangs there delays no
-        reconciliation."""
+        """The pool for polls and for reading details of comments. It is separate, so that reconciliation goes on while
+        a platform does not answer polls.
+        """
         return Pool(self.settings.poll_calls)
 
     def finish(self) -> None:

@@ -14,8 +14,9 @@ from publishing.store.posts import Posts
 def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
     """Stages the events of those posts that have ended, and ignores pending ones.
 
-    If a post is published at once and its client still waits for the outcome, its event goes only to subscriptions that
-    ask for such posts (decisions). Returns, by post id, the revisions of the events to the media service.
+    If the client of a post that is published at once still waits, the answer will tell the outcome. The post's event
+    then goes only to subscriptions that ask for such posts (`immediate_posts`), if there are any. Returns, by post id,
+    the revisions of the events to the media service.
     """
     ended = [post for post in posts if post.state not in PENDING]
     media, revisions = _media_events(connection, [post for post in ended if post.media_ids])
@@ -27,8 +28,9 @@ def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]
 
 
 def stage_late(connection: Connection, posts: Iterable[Post]) -> None:
-    """Stages the events that `stage_ended` left out because the posts' clients were still waiting. Called for posts
-    whose clients were then answered without the outcome."""
+    """Stages the events that `stage_ended` did not send to all subscriptions because the posts' clients were still
+    waiting. Called for posts whose clients were then answered without the outcome.
+    """
     audiences = [(post, "others" if post.reports_at_once else "") for post in posts]
     stage_all(connection, [event for post, audience in audiences for event in _end_events(post, audience)])
 

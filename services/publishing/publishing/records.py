@@ -252,7 +252,7 @@ class Post(Row):
 
     @property
     def made_by(self) -> Maker:
-        """The maker of the post: the user and the token, which are empty for posts without one."""
+        """The maker of the post. Without a maker, the user id is empty and the token id None."""
         return Maker(user_id=self.maker_user_id or "", token_id=self.maker_token_id)
 
     @property
@@ -283,8 +283,9 @@ class Post(Row):
 
     @property
     def owner(self) -> Caller:
-        """The caller in our own calls to the media service, which no client asks for: the post's account with all its
-        brands."""
+        """The caller for those of our calls to the media service that no client's request causes: the post's account,
+        with all its brands.
+        """
         return Caller(account_id=self.account_id, user_id=self.account_id)
 
     @property

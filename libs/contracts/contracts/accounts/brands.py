@@ -162,8 +162,8 @@ class AuditLog(Record):
 
 
 class RecordAudit(Record):
-    """The operator's request to add an entry to a brand's audit log, about a command that another service carries out
-    (such as `post due`).
+    """The operator's request to add an entry to a brand's audit log. The entry is about a command that another service
+    carries out, such as `post due`, which makes a queued post due now.
     """
 
     brand_id: str

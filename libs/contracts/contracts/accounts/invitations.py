@@ -6,7 +6,7 @@ from contracts.record import Record
 
 
 class InvitePerson(Record):
-    """Invites the owner of an e-mail address to work on a brand of the caller's account."""
+    """A request to invite the owner of an e-mail address to work on a brand of the caller's account."""
 
     brand_id: str
     email: str
@@ -47,7 +47,9 @@ class InvitationWithdrawn(Record):
 
 
 class InvitationLink(Record):
-    """The contents of the link in an invitation's mail. The code proves access to the mailbox."""
+    """The contents of the link in an invitation's mail. Its code is known only from the mail, or from a link that the
+    operator hands over.
+    """
 
     invitation_id: str
     code: str
@@ -68,9 +70,9 @@ class OpenedInvitation(Record):
 
 
 class AcceptInvitation(InvitationLink, kw_only=True):
-    """Accepts an invitation, with the password of the account that has the address.
+    """A request to accept an invitation, with the password of the account that has the invited address.
 
-    If there is none, an account with this password is opened.
+    If no account has that address, a new account is opened with this password.
     """
 
     password: str

@@ -105,7 +105,7 @@ class SessionEnded(Record):
 
 
 class RequestReset(Record):
-    """Asks for a link that resets the password of the account with this address, if there is one."""
+    """A request for a mail with a link that resets the password of the account with this address, if there is one."""
 
     email: str
     #: The client's network, for the limit on requests.
@@ -113,7 +113,9 @@ class RequestReset(Record):
 
 
 class ResetLink(Record):
-    """The contents of a reset link. The code proves access to the mailbox."""
+    """The contents of a link that resets a password. Its code is known only from the mail, or from a link that the
+    operator hands over.
+    """
 
     reset_id: str
     code: str
@@ -152,7 +154,7 @@ class PasswordChanged(Record):
 
 
 class BeginTotp(Record):
-    """Asks for the secret of an authenticator app."""
+    """A request for the secret that an authenticator app needs."""
 
     password: str
 

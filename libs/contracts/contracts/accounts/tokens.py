@@ -34,9 +34,9 @@ class Token(Record):
 class CreateToken(Record):
     """A request for a new API token that acts for the account `user_id`.
 
-    `issued_by` names the collaborator who issues it, for one brand. Only the operator sets these two fields. A person's
-    token is for their own account or, if `brand_ids` names one brand that they work on as a collaborator, for that
-    brand.
+    `issued_by`: the collaborator who issues the token, for one brand of that account. Only the operator chooses
+    `user_id` and `issued_by`; for a person's request the accounts service sets them. A person's token is for their own
+    account or, if `brand_ids` names one brand on which they work as a collaborator, for that brand.
     """
 
     user_id: str
@@ -133,6 +133,6 @@ class TokenUse(Record):
 
 
 class RecordUse(Record):
-    """How often each token was used since the gateway's last report."""
+    """A report of the gateway: how often each token was used since the gateway's last report."""
 
     uses: tuple[TokenUse, ...]

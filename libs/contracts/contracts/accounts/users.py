@@ -61,7 +61,7 @@ class ChangeTier(Record):
 
 
 class EditProfile(Record):
-    """Changes the caller's own profile. Fields that are not set keep their value."""
+    """A request to change the caller's own profile. Fields that are not set keep their value."""
 
     firstname: str | UnsetType = UNSET
     lastname: str | UnsetType = UNSET
@@ -105,14 +105,18 @@ class Invite(Record):
 
 
 class VerificationLink(Record):
-    """The contents of the link in a verification mail. The code proves access to the mailbox."""
+    """The contents of the link in a verification mail. Its code is known only from the mail, or from a link that the
+    operator hands over.
+    """
 
     user_id: str
     code: str
 
 
 class ConfirmVerification(VerificationLink, kw_only=True):
-    """Confirms an address. The password of the sign-up proves that the mailbox's reader is the person who signed up."""
+    """A request to confirm an address. The password of the sign-up proves that the reader of the mail is the person who
+    signed up.
+    """
 
     password: str
 

@@ -43,7 +43,7 @@ _LEASE_SECONDS = 60.0
 
 def verify(app: AppContext, request: api.VerifyHook) -> Nothing:
     """Confirms a platform's subscription to the webhook address. Raises NOT_FOUND for an unknown platform, and
-    HOOK_REFUSED for a wrong token.
+    HOOK_REFUSED for a wrong token, or if no token is configured.
     """
     hooks, settings = _hooks(app, _platform(request.platform))
     expected = hooks.verify_token(settings)
@@ -156,10 +156,11 @@ def _take(connection: Connection, page: PageRow, post: Post, told: Iterable[Hook
 
 
 def _look(app: AppContext, page: PageRow, row: WaitingComment) -> tuple[RemoteComment, float | None]:
-    """Reads a comment's details from the platform. Returns the comment for its event, and the seconds until the next
-    try, or None if no other try follows.
+    """Reads a comment's details from the platform. Returns the comment for its event, and the seconds until another
+    try.
 
-    After a failed try the comment is as its webhook described it.
+    The seconds are None if no other try follows: after a success, or if another try would not help. After a failure the
+    comment is as its webhook described it.
     """
     said = row.comment
     if row.is_closed:

@@ -93,8 +93,9 @@ def run_poll(app: AppContext, page: PageRow, post: Post, poll: Poll) -> None:
 
 
 def _pause(poll: Poll) -> float:
-    """Returns how many seconds to wait before the page may be called again, because it has expired or the platform
-    limits its rate; 0 if it may be called now."""
+    """Returns for how many seconds the page must not be called: an hour if it has expired, as long as the platform asks
+    if its rate is limited, otherwise 0.
+    """
     return _REFUSED_SECONDS if poll.expired else poll.rest_seconds or 0.0
 
 
@@ -113,8 +114,9 @@ def _wait_after(app: AppContext, poll: Poll, refusal: PlatformRefusal, *, goes_o
 
 
 def _wait_after_refusal(app: AppContext, poll: Poll, *, is_put_off: bool) -> float:
-    """Returns the seconds until the next poll after a refusal: the usual interval, but at least an hour if
-    `is_put_off`."""
+    """Returns the seconds until the next poll after a failed one: the usual interval, but at least an hour if
+    `is_put_off`, because an earlier poll would hardly succeed.
+    """
     least = _REFUSED_SECONDS if is_put_off else 0.0
     return max(_interval(app, poll) or _REFUSED_SECONDS, least)
 

@@ -9,7 +9,8 @@ from publishing.store.comments import ReadMarks
 
 def mark(app: AppContext, caller: Caller, request: api.MarkCommentsRead) -> api.CommentsReadList:
     """Stores that the caller has read the comments of one brand, or of all brands that the token may use, up to
-    `read_until`. Brands without linked pages may be left out. A mark never goes back.
+    `read_until`. A mark never goes back. For a token without a limit on brands, stores marks only for brands with
+    linked pages.
 
     The gateway has checked that `brand_id` exists. Raises BRAND_NOT_AUTHORIZED for a brand that the token may not use,
     and INVALID_DATE for a time without a zone.

@@ -82,8 +82,9 @@ def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, our
 
 
 def _is_authors(comment: RemoteComment, page: PageRow) -> bool | None:
-    """Whether the comment's author is the page; None if the platform does not say who the author is, unless names are
-    unique there: then a comment without an author is a visitor's."""
+    """Whether the comment's author is the page. On platforms where names are unique, a comment without an author is a
+    visitor's. Elsewhere the result for such a comment is None.
+    """
     if comment.author_id == page.remote_account_id:
         return True
     if PLUGINS[page.platform].has_unique_names:

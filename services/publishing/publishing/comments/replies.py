@@ -115,7 +115,8 @@ def _claim_replies(app: AppContext, places: int) -> list[Task]:
 def look_up(app: AppContext, row: ReplyRow) -> None:
     """Looks for one reply under its comment on the platform, and stores the outcome.
 
-    If the reply is not there after the settle time, it has failed, and a repeated request may send it again.
+    The reply has failed if it is not there after the settle time, or if look-ups still fail after a day. A repeated
+    request may then send it again.
     """
     with tracing.working("look up reply", row.traceparent, "publishing", post_id=row.post_id):
         _look_up(app, row)

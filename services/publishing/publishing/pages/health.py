@@ -46,10 +46,11 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
 
 
 def _look(app: AppContext, page: PageRow) -> tuple[PageRow, PlatformRefusal | None]:
-    """Reads the page's profile from the platform, renewing an expired token if possible. Returns the page and any
-    refusal.
+    """Reads the page's profile from the platform and stores it. Renews an expired token if possible, and marks the page
+    as expired if its connection has ended. Returns the page, and the platform's refusal or None.
 
-    Raises PLATFORM_ERROR for a temporary refusal, and UNSUPPORTED_PLATFORM if the platform has no connector.
+    Raises PLATFORM_ERROR for a temporary refusal and for a renewal without a result, and UNSUPPORTED_PLATFORM if the
+    platform has no connector.
     """
     refusal = _ask(app, page)
     if refusal is not None and refusal.kind is Refusal.EXPIRED and can_renew(app, page):
@@ -76,7 +77,7 @@ def _credentials(app: AppContext, page: PageRow) -> Credentials | None:
 
 
 def _missing(app: AppContext, page: PageRow, credentials: Credentials | None) -> tuple[str, ...] | None:
-    """Returns the scopes that our features need and the page has not been granted; None if they are not known.
+    """Returns the scopes that our features need and that the page lacks; None if the granted scopes are not known.
 
     If the platform refuses to name the granted scopes, those stored with the page's credentials count.
     """

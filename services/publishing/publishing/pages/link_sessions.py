@@ -114,8 +114,9 @@ def other_browser() -> ApiError:
 
 
 def redirect_uri(app: AppContext, platform: str) -> str:
-    """Returns the redirect URI of a platform's login, as registered with the platform. Both calls of a login must name
-    it."""
+    """Returns the redirect URI of a platform's login, as registered with the platform. It is sent twice: with the
+    browser to the login page, and with the code to the token endpoint.
+    """
     return f"{app.settings.public_url}/connect/{PLATFORMS[platform].name}/callback"
 
 
@@ -168,7 +169,7 @@ def choose(app: AppContext, caller: Caller, request: api.ChooseAccounts) -> api.
 
 
 def _chosen(app: AppContext, caller: Caller, result: str) -> api.PagesLinked:
-    """Returns the answer to a repeated request: the pages that it linked, as they are now."""
+    """Returns the answer to a repeated request: the pages that the first request linked, as they are now."""
     page_ids = msgspec.json.decode(result, type=list[str])
     with app.database.reading() as connection:
         rows, refusals = Pages(connection).many(page_ids), Pages(connection).last_refusals(page_ids)
@@ -206,8 +207,9 @@ def forget_links(app: AppContext) -> int:
 
 
 def _settle(app: AppContext, link: LinkRow, request: api.FinishLink, browser: Browser) -> LinkRow:
-    """Exchanges the code with which a browser came back, and stores the accounts found or the failure. Raises NOT_FOUND
-    if the session has expired meanwhile."""
+    """Exchanges the code that the browser brought back for tokens. Stores the accounts found, or the failure. Raises
+    NOT_FOUND if the session has expired meanwhile.
+    """
     state, values, accounts = (
         "failed",
         {"error_code": "UNFORESEEN", "error_message": "Something went wrong."},

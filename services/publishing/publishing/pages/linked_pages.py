@@ -79,8 +79,9 @@ def _page(app: AppContext, page_id: str) -> api.Page:
 
 
 def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
-    """Stores a linked page: adds it, or updates the brand's page for the same platform account. Makes its comment polls
-    due."""
+    """Stores a linked page: adds it, or updates the brand's page for the same platform account. Makes the page's
+    comment polls due.
+    """
     name = BrandNames(connection).link(values["brand_id"], values["brand_name"])
     page = Pages(connection).link(
         values | {"brand_name": name}, is_pushed=values["platform"] in PUSHED.values()
@@ -90,7 +91,9 @@ def store_link(connection: Connection, values: dict[str, Any]) -> PageRow:
 
 
 def on_brand_renamed(connection: Connection, event: Event) -> None:
-    """Handles the event brand.renamed: the brand's pages get the new name, unless a newer event has come before."""
+    """Handles the event brand.renamed: gives the brand's pages the new name, unless a newer event has set another one
+    already.
+    """
     renamed = msgspec.convert(event.data, BrandRenamed)
     BrandNames(connection).rename(renamed.brand_id, renamed.name, event.created_at)
 

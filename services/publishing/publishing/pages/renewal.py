@@ -2,8 +2,9 @@
 pages.
 
 A renewal is claimed and begun before the platform is called. The new refresh token is stored before anything uses it.
-Only a definite refusal by the platform ends a connection; any other failure is tried again. If a call finds its token
-expired, the token is renewed at once.
+Only a definite refusal by the platform ends a connection; after any other failure of a call, the renewal is tried
+again. Credentials that no configured key decrypts are not renewed any more. If a call finds its token expired, the
+token is renewed at once.
 """
 
 import time
@@ -112,7 +113,7 @@ def effective_refusal(
     """Returns the refusal that the caller should act on: a temporary failure if the token has expired but can be
     renewed, otherwise `refusal`.
 
-    `hastens`: makes the renewal due at once. If the platform refuses the renewal, the page expires.
+    `hastens`: whether the renewal becomes due at once. If the platform refuses the renewal, the page expires.
     """
     if refusal.kind is not Refusal.EXPIRED or not can_renew(app, page):
         return refusal
@@ -152,7 +153,9 @@ def run(app: AppContext, renewal: Renewal) -> None:
 
 
 def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Credentials) -> None:
-    """Renews the credentials. Raises PlatformRefusal for a temporary failure."""
+    """Renews the credentials. Marks the page as expired if the platform says that the connection has ended. Raises
+    PlatformRefusal for any other refusal, because a later try may succeed.
+    """
     page = renewal.page
     assert credentials.refresh_token is not None
     if not _begin(app, renewal):
@@ -172,8 +175,9 @@ def _refresh(app: AppContext, login: Login, renewal: Renewal, credentials: Crede
 
 
 def _begin(app: AppContext, renewal: Renewal) -> bool:
-    """Starts the renewal's lease anew. Returns False if the claim was lost. Then the refresh token must not be used,
-    because it may work only once."""
+    """Starts the renewal's lease anew. Returns False if the claim was lost: the refresh token must not be used then,
+    because it may work only once.
+    """
     with app.database.transaction() as connection:
         return Renewals(connection).begin(renewal, app.settings.renewal_lease_seconds)
 

@@ -52,8 +52,10 @@ class Subject(NamedTuple):
 def check(
     app: AppContext, page: PageRow, connector: Connector, account: Account, request: CheckPlatform
 ) -> PlatformCheck:
-    """Makes the test post and removes it again. If an earlier check left a test post, removes only that one. Returns
-    the check's result.
+    """Makes the test post and removes it again. Returns the check's result.
+
+    If an earlier check left a test post, removes that one and makes no other. A new one is made only if the earlier one
+    is not on the platform, or what was left of it could be removed.
 
     The check is skipped on a platform that cannot delete posts. It is skipped as well if a needed photo is missing
     (neither the request nor the page has one), or if the test post would be public and the request does not allow that.

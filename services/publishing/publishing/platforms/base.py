@@ -1,8 +1,9 @@
 """The interface of all connectors: the calls that the publishing service makes to a platform, and their results.
 
 Nothing here depends on one platform, uses HTTP or stores anything. A connector saves in `Checkpoint` what must survive
-a crash. It repeats a call that makes something visible only if the first one surely failed, or if the platform makes
-one post of all repetitions. Otherwise it raises OutcomeUnknown, and its caller first finds out the outcome.
+a crash. If a call makes something visible, it is repeated only if the first call surely failed, or if the platform
+makes one post of all repetitions. Otherwise the connector raises OutcomeUnknown, and its caller first finds out the
+outcome.
 """
 
 from abc import ABC, abstractmethod
@@ -148,12 +149,12 @@ class Content:
 
 @dataclass(slots=True)
 class Checkpoint:
-    """The progress of a publish. `save` returns only after storing it, because the next call may be irreversible.
+    """The progress of publishing one post. `save` stores it before it returns: the next call may be irreversible.
 
     The next attempt or look-up starts with the values of the last attempt. It reuses objects that were staged on the
-    platform for the same content, and ignores all others. A publish of a single call need not save, because its attempt
-    is stored already. A publish that may take long saves right before its last call: if the claim was lost, `save`
-    raises an error, and the call is not sent. Saving None deletes a value.
+    platform for the same content, and ignores all others. If one call publishes the post, nothing need be saved: the
+    attempt is stored already. If publishing may take long, save right before the last call: if the claim was lost,
+    `save` raises an error, and the call is not sent. Saving None deletes a value.
     """
 
     #: Written by deploy/backup/after-restore.sql; the first save of another attempt deletes it.
@@ -173,7 +174,7 @@ class Checkpoint:
 
     @property
     def answered(self) -> str | None:
-        """The remote id that the platform gave this post, if another post of ours already has that id; else None."""
+        """The remote id in the platform's answer, if another post of ours has that id already; otherwise None."""
         return self.get(self._ANSWERED)  # type: ignore[no-any-return]
 
     def get(self, name: str) -> Any:
@@ -201,7 +202,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The posts on the platform that an attempt may have made. No id proves that it made one of them."""
+    """Posts on the platform that look alike. The attempt may have made one of them, but no id proves it."""
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]
@@ -336,22 +337,22 @@ class Connector(ABC):
         """Finds the outcome of an attempt by the ids in its checkpoint. Only reads. Callers use `outcome`, which calls
         this.
 
-        A post that only its content shows to be the attempt's is returned with a `Guess`, which the caller weighs
-        against the page's other open posts. A PlatformRefusal says nothing about the attempt: look it up again.
+        If only the content shows that a post is the attempt's, returns the post with a `Guess`, which the caller must
+        compare with the page's other open posts. A PlatformRefusal says nothing about the attempt: look it up again.
         """
 
     def search(self, attempt: OpenAttempt) -> Outcome:
         """Finds the post of an attempt in the platform's list of posts, without ids from the checkpoint. Only reads.
 
-        Compares text and number of files, because the types of the files may be unknown. After a restored backup, the
-        post was sent between `began_at` and the checkpoint's `restored_at`, if at all. On a platform that cannot list
-        posts, the outcome is StillUnknown, and the post is never sent again.
+        Compares text and number of files, because the types of the files may be unknown. Used after a backup was
+        restored: if the post was sent, it was between `began_at` and the checkpoint's `restored_at`. On a platform that
+        cannot list posts, the outcome is StillUnknown, and the post is never sent again.
         """
         return StillUnknown()
 
     def outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Returns the result of `look_up`. If `look_up` finds nothing and a backup was restored, the checkpoint may
-        lack ids: then returns the result of `search`."""
+        """Returns the result of `look_up`. If `look_up` finds nothing and a backup was restored, returns the result of
+        `search` instead, because the checkpoint may lack ids."""
         found = self.look_up(attempt)
         if attempt.checkpoint.restored_at is None or not isinstance(found, NotPublished):
             return found
@@ -367,11 +368,11 @@ class Connector(ABC):
 
     @abstractmethod
     def find_comment(self, comment: OpenComment) -> str | None:
-        """Returns the id of the comment if the platform shows it now. Called after `comment` raised OutcomeUnknown."""
+        """Returns the id of our comment if the platform shows it now. Called if `comment` raised OutcomeUnknown."""
 
     @abstractmethod
     def find_reply(self, reply: OpenComment) -> str | None:
-        """Returns the id of the reply if the platform shows it now. Called after `reply` raised OutcomeUnknown."""
+        """Returns the id of our reply if the platform shows it now. Called if `reply` raised OutcomeUnknown."""
 
     @abstractmethod
     def list_comments(self, account: Account, query: CommentQuery) -> CommentPage:
@@ -386,7 +387,7 @@ class Connector(ABC):
         raise NotImplementedError
 
     def named(self, account: Account, remote_id: str) -> Published | None:
-        """Returns a post with `is_named_later` under its final id; None if there is no such id yet. Only reads."""
+        """Returns a post under its final id, given its provisional one; None if it has no final id yet."""
         raise NotImplementedError
 
     @abstractmethod

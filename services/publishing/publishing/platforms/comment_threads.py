@@ -1,7 +1,8 @@
-"""Reads comments page by page on platforms that list threads: comments with their replies.
+"""Reads the comments of a post, one page of the list after the other, on platforms that list threads: comments with
+their replies.
 
-Such a platform counts only threads, so one of its pages may have more comments and replies than the client asked for.
-The next call then reads the same page again, and continues after the last comment that was shown.
+Such a platform counts only threads, so a page of its list may have more comments and replies than the client asked for.
+The next call then reads the same page of the list again, and continues after the last comment that was shown.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,8 +36,9 @@ class Place:
 
     @classmethod
     def of(cls, query: CommentQuery, largest: int) -> "Place":
-        """Returns the position at which the query's cursor points. `largest`: most threads in a page of the platform.
-        Raises PlatformRefusal for a cursor that we did not make."""
+        """Returns the position at which the query's cursor points. `largest`: how many threads the platform's largest
+        page has. Raises PlatformRefusal for a cursor that we did not make.
+        """
         if not query.cursor:
             return cls("", min(query.limit, largest))
         try:

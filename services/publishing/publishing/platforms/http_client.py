@@ -152,8 +152,8 @@ def permission(ask: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def permission_until(deadline: float) -> Iterator[None]:
-    """Stops every visible call in this block after `deadline`, a `chassis.db.leases.local_deadline`. For calls whose
-    claim has its own lease instead of the worker's.
+    """Stops every visible call in this block after `deadline` (`chassis.db.leases.local_deadline`). Used for claims
+    that have a lease of their own; the other claims end with the worker's lease.
 
     A stopped call raises OutcomeUnknown, because an earlier call in the block may have been sent.
     """

@@ -99,8 +99,8 @@ def setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiE
 
 
 def open_setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns an error for each unknown setting that `setting_errors` accepts, as it does on the platforms in
-    `OPEN_SETTINGS`.
+    """Returns an error for each unknown setting that `setting_errors` lets pass. It lets them pass only on the
+    platforms in `OPEN_SETTINGS`.
 
     Used for the settings in a request's `overrides`. The spec has no `overrides`, so no client relies on passing
     unknown settings there.

@@ -30,7 +30,9 @@ class OutOfTime(ListTooLong):
 
 
 def listing_ends() -> float:
-    """Returns the time, by `time.monotonic`, until which a page of comments requested now may ask for replies."""
+    """Returns the time, by `time.monotonic`, at which reading replies must end for a page of comments that is requested
+    now.
+    """
     return monotonic() + LISTING_SECONDS
 
 
@@ -45,11 +47,11 @@ def page_numbers(most: int, until: float | None = None) -> Iterator[int]:
 
 
 def threads_read(rows: Sequence[Row], replies: Callable[[Row], Iterable[Row]]) -> list[tuple[Row, list[Row]]]:
-    """Returns comments with their replies. Stops before a comment whose replies could not be read in time: the next
-    page begins with that comment.
+    """Returns comments with their replies. If the time runs out while a comment's replies are read, stops before that
+    comment: the next page begins with it.
 
-    The first comment is always returned, with the replies read so far; otherwise every reading of the page would stop
-    at it.
+    The first comment is always returned, with the replies read so far: otherwise no page would ever get past it. A
+    comment with too many replies also has those read so far.
     """
     threads: list[tuple[Row, list[Row]]] = []
     for row in rows:

@@ -39,7 +39,8 @@ def similar_text(ours: str, theirs: str) -> bool:
 def own_comment(sent: OpenComment, comments: Iterable[RemoteComment]) -> str | None:
     """Returns the id of the first comment that can be the one we sent; None if there is none.
 
-    It has the same account and text, is not older than our call, and is not among the `known_ids`.
+    Such a comment has our account as its author and the same text. It is not older than our call, and its id is not
+    among the `known_ids`.
     """
     start = window_start(sent.began_at)
     for one in comments:

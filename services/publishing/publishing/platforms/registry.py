@@ -15,11 +15,11 @@ from publishing.platforms.plugin import UNITS, PlatformPlugin
 
 
 def _plugin_of(row: Platform) -> PlatformPlugin:
-    """Returns the `PLUGIN` of a platform's folder. If it has no function `length`, adds the one in `UNITS` that counts
-    in the row's `length_unit`.
+    """Returns the `PLUGIN` of a platform's folder. If the plugin has no function `length`, adds the function in `UNITS`
+    that counts the row's `length_unit`.
 
-    Raises ImportError without a `plugin.py`, AttributeError without a `PLUGIN` in it, and TypeError if `PLUGIN` lacks a
-    required field or no function counts in the row's unit.
+    Raises ImportError if the folder has no `plugin.py`, and AttributeError if that has no `PLUGIN`. Raises TypeError if
+    `PLUGIN` lacks a required field, or if `UNITS` has no function for the row's unit.
     """
     module = f"{__package__}.{row.folder}.plugin"
     plugin: PlatformPlugin = import_module(module).PLUGIN

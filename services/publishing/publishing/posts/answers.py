@@ -70,8 +70,10 @@ def at_platform(app: AppContext, caller: Caller, work: Callable[[Answer], T]) ->
 
 
 def leave(database: Database, caller: Caller) -> Left:
-    """Stores that the client no longer waits for the outcome of the caller's operation. Returns the operation's state.
-    Raises SERVICE_UNAVAILABLE if the database does not answer, or if the call has no operation id."""
+    """Stores that the client no longer waits for the outcome of the caller's operation. Tries that have made nothing so
+    far can make nothing any more. Returns the operation's state. Raises SERVICE_UNAVAILABLE if the database does not
+    answer, or if the call has no operation id.
+    """
     if caller.operation_id is None:
         raise ApiError(SERVICE_UNAVAILABLE)
     with database.transaction() as connection:
@@ -79,10 +81,11 @@ def leave(database: Database, caller: Caller) -> Left:
 
 
 def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
-    """Runs all parts in parallel. Returns finished futures, in order, with what each part returned or raised.
+    """Runs all parts in parallel. Returns a finished future for each part, in order, with what the part returned or
+    raised.
 
-    If a part takes too long, it goes on, and its future raises PLATFORM_OUTCOME_UNKNOWN. If the part's post had not
-    been begun, it never will be, and the future raises SERVICE_UNAVAILABLE.
+    If a part takes too long, the part goes on, but its future raises PLATFORM_OUTCOME_UNKNOWN. If the part's post had
+    not been begun, it never will be, and the future raises SERVICE_UNAVAILABLE.
     """
     answers = [Answer() for _ in parts]
     executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="answering")

@@ -86,8 +86,9 @@ def _edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.Schedul
 def _new_files(
     app: AppContext, caller: Caller, page: PageRow, post: Post, request: api.EditPost
 ) -> tuple[Attached, ...] | None:
-    """If the edit changes the files, checks the changed content and attaches the files that the edit names; those that
-    the post has stay attached too. Returns None when the edit does not change files."""
+    """Attaches the files that the edit names, and checks the changed content. Returns these files; None, without a
+    check, if the edit does not change the files. The post's present files stay attached as well.
+    """
     if request.media_ids is UNSET:
         return None
     attachment = Attachment(app, caller, post.id, revision=post.media_revision + 1, is_new=False)

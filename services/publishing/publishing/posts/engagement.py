@@ -66,9 +66,10 @@ def published(
 def unreadable(
     app: AppContext, caller: Caller, page: PageRow, error: PlatformRefusal | NotConnected
 ) -> ApiError:
-    """Builds the error for a client whose read the platform refused, and marks the page if it has expired.
+    """Builds the error for a client whose read request the platform refused. Marks the page as expired if the refusal
+    says so.
 
-    For a sandbox token nothing is marked, as its reads may trigger no webhooks (spec "Authentication" 7).
+    For a sandbox token nothing is marked, because its reads may trigger no webhooks (spec "Authentication" 7).
     """
     if isinstance(error, NotConnected):
         return ApiError(UNSUPPORTED_PLATFORM, str(error), platform=page.platform)

@@ -115,7 +115,9 @@ def published(app: AppContext, caller: Caller, request: api.ListPublishedPosts) 
 
 
 def _marked(connection: Connection, caller: Caller, answer: api.PublishedPostList) -> api.PublishedPostList:
-    """Returns the list with the times until which the caller has read the comments of the posts' brands."""
+    """Returns the list with a `comments_read_until` in each post: until when the caller has read the comments of the
+    post's brand.
+    """
     posts = answer.published_posts
     read = ReadMarks(connection).of(caller.user_id, {post.brand_id for post in posts})
     marked = [replace(post, comments_read_until=read.get(post.brand_id)) for post in posts]

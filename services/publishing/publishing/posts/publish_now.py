@@ -142,8 +142,8 @@ def _repeat(app: SendingContext, caller: Caller, post_id: str) -> api.PublishRes
     """Returns the answer to a repeated request: the result of its post; None if the post has failed, so that it may be
     sent again.
 
-    A post fails if the platform refused it, if its files were not ready, or if its outcome stayed unknown for a day.
-    Raises POST_IN_PROGRESS while the post is being sent or looked up, and the errors of `get_post`.
+    A post fails if the platform refused it or did not publish it, if its files were not ready, or if its outcome stayed
+    unknown for a day. Raises POST_IN_PROGRESS while the post is being sent or looked up, and the errors of `get_post`.
     """
     post = get_post(app, caller, post_id)
     if post.state == "published":

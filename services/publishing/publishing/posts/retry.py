@@ -21,7 +21,7 @@ def retry(app: AppContext, caller: Caller, request: api.PostId) -> api.Scheduled
     and gets the post.
 
     Raises POST_IN_PROGRESS for a queued post, NOT_FOUND for a post in any other state (decisions) or with a file that
-    is gone, and TOKEN_REVOKED if the token was revoked during the call.
+    is gone, PAGE_EXPIRED for a page that has expired, and TOKEN_REVOKED if the token was revoked during the call.
     """
     work = partial(_retry, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))

@@ -46,8 +46,9 @@ def _schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api
 def _attach(
     app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
 ) -> None:
-    """Makes all checks except the guardrails, and attaches the post's files before the last checks, which need the
-    files' properties."""
+    """Makes all checks except the guardrails. The last of these checks need the properties of the post's files, so the
+    files are attached before them.
+    """
     with app.database.reading() as connection:
         found, now = Pages(connection).get_with_time(request.page_id)
     page = reached(caller, found)

@@ -134,8 +134,9 @@ def content_of(request: OnPages, page: PageRow, pages: dict[str, PageRow]) -> di
 
 
 def override_errors(request: OnPages, page: PageRow) -> list[ApiError]:
-    """Returns an error for each unknown setting that the request overrides for this page, except those that the check
-    of a single post finds as well."""
+    """Returns an error for each unknown setting in the request's overrides for this page. Leaves out the errors that
+    the check of a single post finds as well.
+    """
     named = next(one for one in request.pages if one.page_id == page.id)
     settings = None if named.settings is UNSET else named.settings
     return open_setting_errors(page.platform, settings or {})
@@ -151,8 +152,7 @@ def _run(
 ) -> api.PageResults:
     """Runs `one` for every page in parallel and returns the results.
 
-    Runs `check` first. If an earlier try has already made a post, leaves `check` out, because `one` checks each page by
-    itself.
+    Runs `check` first, unless an earlier try has already made a post: then `one` checks each page by itself.
     """
     going = _going(app, caller, request.pages)
     with app.database.reading() as connection:
@@ -182,8 +182,9 @@ def _check_once(
     app: SendingContext, caller: Caller, going: Sequence[api.PlannedPage], check: Callable[[], None]
 ) -> None:
     """Runs `check` and raises its error. Before it raises an error other than SERVICE_UNAVAILABLE, voids all tries of
-    the request so far, so that they can store nothing any more. If one of them has made a post by then, drops the
-    error."""
+    the request so far, so that none of them can make a post any more. If one of them has made a post already, raises
+    nothing.
+    """
     try:
         check()
     except ApiError as error:

@@ -11,9 +11,8 @@ log = structlog.get_logger()
 
 
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
-    """Answers a question of the quota service: which of these operations made nothing? Stages an event for each of
-    those, so that the quota service gives the unit back. First voids the tries asked about, so that they can make
-    nothing later.
+    """Tells the quota service which of these operations made nothing: stages an event for each of them, so that its
+    unit is given back. First voids the tries in `asked`, so that they can make nothing later.
 
     The quota service asks again about operations whose post or reply is being sent or looked up: one event lists them.
     All other operations have made a post or a reply: they get no event, and their units stay used.

@@ -30,7 +30,9 @@ _FIELDS = {"SCHEDULE_OUT_OF_RANGE": "scheduled_at", "PAGE_EXPIRED": "page_id"}
 
 
 def validate(app: AppContext, caller: Caller, request: api.ValidatePost) -> api.Validation:
-    """Returns all errors for which scheduling the post would be refused, or publishing it if it has no time."""
+    """Returns all errors for which the real call would be refused: scheduling the post or, if it has no time,
+    publishing it.
+    """
     with app.database.reading() as connection:
         page, now = Pages(connection).get_with_time(request.page_id)
     page = reached(caller, page)

@@ -27,7 +27,7 @@ _TEXT_FIELDS = ("message", "first_comment", "media_urls", "media_ids", *SETTINGS
 
 
 def find_nothing(media_ids: Sequence[str]) -> Sequence[Attached]:
-    """A `Find` for a post without files: raises NOT_FOUND for the first id."""
+    """A `Find` that never finds a file: raises NOT_FOUND for the first id."""
     raise ApiError(NOT_FOUND, f"There is no media {media_ids[0]}.", field="media_ids")
 
 
@@ -39,7 +39,8 @@ def findings(
     find: Find = find_nothing,
     message_limit: int | None = None,
 ) -> Iterator[ApiError]:
-    """Yields every error in the content of a post on this platform, most basic first.
+    """Yields the errors in the content of a post on this platform, most basic first. If the message or the media are
+    malformed, they are not checked further.
 
     `routed_hosts`: hosts that are accepted without a check of their IP addresses; `own_media`: see `own_file`;
     `message_limit`: the account's own longest message, if it has one.

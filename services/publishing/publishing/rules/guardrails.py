@@ -30,7 +30,7 @@ class Stretch(NamedTuple):
 
 
 class Breach(NamedTuple):
-    """The guardrail that a post would break, as an error, and the first later time at which it breaks none."""
+    """The guardrail that a post would break, as an error, and the first later time at which it would break none."""
 
     row: ErrorRow
     next_allowed_at: datetime
@@ -95,7 +95,9 @@ def judge(
 
 @dataclass(slots=True)
 class Plan:
-    """Which due posts of one page are sent now, put off (id → until when) or missed, as post ids."""
+    """What happens to the due posts of one page: the ids of those sent now, of those put off (id → until when), and of
+    those missed because they are too late.
+    """
 
     send: list[str] = field(default_factory=list)
     put_off: dict[str, datetime] = field(default_factory=dict)

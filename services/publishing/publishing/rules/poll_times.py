@@ -28,8 +28,8 @@ _ENDLESS = 1e9
 
 
 def parse_stages(text: str) -> Stages:
-    """Parses polling intervals, written `age=interval,…` in seconds: up to that age of a post, poll at that interval.
-    Empty means never.
+    """Parses polling intervals, written `age=interval,…` in seconds: a post younger than the age is polled at the
+    interval. An empty text means that no post is polled.
 
     Raises ValueError unless the ages rise and the intervals are positive.
     """

@@ -43,7 +43,7 @@ def own_post(
 def _has_similar_text(other: Post, post: Post) -> bool:
     """Whether the texts of the two posts are so similar that a look-up may mistake one post for the other.
 
-    Media are not compared: some look-ups match a post with any media, and only Facebook tells how many there are.
+    Media are not compared, because some look-ups do not compare them either.
     """
     return similar_text(other.message or "", post.message or "")
 

@@ -98,14 +98,16 @@ def checkpoint_of(app: AppContext, post: Post) -> Checkpoint:
 
 
 def _check_claim(app: AppContext, post: Post) -> None:
-    """Raises ClaimLost if this process was frozen, or without the database, for nearly as long as its lease."""
+    """Raises ClaimLost if the worker's lease may have ended: this process was frozen, or could not reach the database,
+    for nearly as long as the lease lasts.
+    """
     if not app.lease.holds(post.worker_id):
         raise ClaimLost(post.id)
 
 
 def _checked_media(app: AppContext, page: PageRow, post: Post) -> tuple[MediaSource, ...]:
     """Returns the post's files, after checking them and the text as they are now. Raises PlatformRefusal if the
-    platform would refuse them, and ClaimLost if the claim was lost.
+    platform would refuse them, FilesNotReady while a file is being converted, and ClaimLost if the claim was lost.
     """
     files = post_files.files_of(app, post) if post.media_ids or post.media_urls else []
     sources = tuple(source for _, source in files)

@@ -85,9 +85,9 @@ def _claim_due(app: SendingContext, count: int) -> tuple[list[ClaimedQueue], int
 
 def _claim_contended(app: SendingContext, brand_id: str, page_ids: Sequence[str]) -> None:
     """Claims the due posts of a brand as soon as the brand's lock is free, so that frequent schedule calls do not keep
-    the brand from sending.
+    the brand from sending. Waits for the lock for a second at most.
 
-    If the pool has no free task by then, nothing is claimed; the loop tries the brand again.
+    If the lock or a task of the pool is not free by then, nothing is claimed; the loop tries the brand again.
     """
 
     def lock(queues: PageQueues) -> Locked:

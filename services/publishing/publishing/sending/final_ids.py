@@ -70,8 +70,8 @@ def run(app: AppContext, page: PageRow, awaited: AwaitedId) -> None:
 
 
 def wait_before_look(awaited_seconds: float) -> float:
-    """Returns the seconds until the platform is asked again for the id of a published post.
+    """Returns the seconds until the platform is asked again for the final id of a published post.
 
-    `awaited_seconds`: how long the post has been without one, or with a provisional one.
+    `awaited_seconds`: how long the post has had no final id.
     """
     return min(max(_SHORTEST_SECONDS, awaited_seconds), _LONGEST_SECONDS)

@@ -1,8 +1,8 @@
 """Writes the outcomes of attempts, and begins the next attempts, for many page queues in one transaction.
 
-A queue that ends one post and begins the next does both in one call. Calls that come during a transaction share the
-next one: so a single queue never waits, and fifty queues share a commit. The writer also knows which claims this
-process works on.
+A queue that ends one post and begins the next does both in one call. Calls that arrive while a transaction runs are
+combined in the next transaction. So a queue that is alone never waits, and fifty queues share one commit. The writer
+also knows which claims this process works on.
 """
 
 import time
@@ -89,7 +89,7 @@ class OutcomeWriter:
         return claim in self._held
 
     def release(self, *claims: Claim) -> None:
-        """Returns the posts of these claims to the queue, without having called the platform for them."""
+        """Returns the posts of these claims to the queue, except posts whose attempt has begun."""
         if claims:
             with self._database.transaction() as connection:
                 Sending(connection).release(claims)
@@ -101,11 +101,12 @@ class OutcomeWriter:
         *,
         more_seconds: float = 0.0,
     ) -> Written:
-        """Stores `outcome`, if given, and marks its page as expired if the outcome says so. Begins the attempt at the
-        post of `begin`, if given. All is committed when the call returns.
+        """Stores `outcome`, if given, and marks its page as expired if the outcome says so. Begins the next attempt, if
+        given `begin`, the claim of its post. All is committed when the call returns.
 
-        While the database is down, tries again for the writer's `patience_seconds` plus `more_seconds`, then raises
-        SERVICE_UNAVAILABLE. If a commit's answer was lost but the commit worked, the call returns as usual.
+        If another post has the outcome's remote id, stores the outcome as unknown. While the database is down, tries
+        again for the writer's `patience_seconds` plus `more_seconds`, then raises SERVICE_UNAVAILABLE. If a commit's
+        answer was lost but the commit worked, the call returns as usual.
         """
         write = Write(outcome, begin)
         give_up_at = time.monotonic() + self._patience_seconds + more_seconds

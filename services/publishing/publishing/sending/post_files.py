@@ -92,8 +92,9 @@ def _get(app: AppContext, caller: Caller, platform: str, files: Sequence[Attache
 
 
 def by_url(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
-    """Returns the files behind the post's media_urls. Raises PlatformRefusal, retryable if the file's server may
-    recover."""
+    """Returns the files behind the post's media_urls. Raises PlatformRefusal (retryable if the file's server may
+    recover), and FilesNotReady while an upload is being converted.
+    """
     return tuple(_own(app, post, url) or _fetched(app.settings, url) for url in post.media_urls)
 
 

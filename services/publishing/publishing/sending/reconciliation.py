@@ -122,7 +122,9 @@ _NOT_KEPT = PlatformRefusal(
 
 
 def _ask(app: SendingContext, page: PageRow, unknown: UnknownOutcome) -> Outcome:
-    """Asks the platform for the outcome of the attempt. If the look-up fails, the outcome stays unknown."""
+    """Returns the outcome of the attempt: asks the platform, unless its answer with a remote id is stored
+    (`Checkpoint.answered`). If the look-up fails, the outcome stays unknown.
+    """
     post = unknown.post
     checkpoint = Checkpoint(post.checkpoint or {})
     if checkpoint.answered is not None:

@@ -170,7 +170,7 @@ class Comments:
     ) -> ReplyRow | None:
         """Stores the outcome of a reply and returns the reply; None when the claim no longer holds.
 
-        `wait_seconds`: until the outcome is looked up, for the state unknown.
+        `wait_seconds`: for the state unknown, the time until the outcome is looked up.
         """
         values = {
             "id": reply.id,
@@ -206,7 +206,9 @@ class Comments:
     def end_first_comment(
         self, post: Post, state: str, wait_seconds: float = 0.0, error: PostError | None = None
     ) -> bool:
-        """Stores the next state of a first comment. Returns False when the claim no longer holds."""
+        """Stores the next state of a first comment. Returns False when the claim no longer holds. `wait_seconds`: the
+        time until the comment is handled again.
+        """
         values = {
             "id": post.id,
             "fence": post.comment_fence,
@@ -223,7 +225,7 @@ class Comments:
 
 
 class ReadMarks:
-    """Until when people have read the comments of brands."""
+    """The read marks: until when each person has read the comments of a brand."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection

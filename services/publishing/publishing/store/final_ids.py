@@ -59,7 +59,7 @@ class FinalIds:
         self._connection.execute(_PUT_OFF, {"post_id": post_id, "wait": wait_seconds})
 
     def save(self, post: Post, remote_id: str, permalink: str | None) -> None:
-        """Replaces the post's remote id by the final one, unless it has changed meanwhile."""
+        """Replaces the post's remote id by the final one, unless the remote id has changed meanwhile."""
         values = {
             "post_id": post.id,
             "remote_id": remote_id,

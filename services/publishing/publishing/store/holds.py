@@ -103,7 +103,9 @@ class Holds:
         self._connection = connection
 
     def add(self, hold_id: str, account_id: str, revoked: AccessRevoked) -> None:
-        """Stores a maker who lost access, whose posts will be held. `hold_id` is the id of the event."""
+        """Stores that a maker lost access, so that the maker's queued posts will be held. `hold_id` is the id of the
+        event.
+        """
         values = {
             "id": hold_id,
             "account_id": account_id,
@@ -140,9 +142,9 @@ class Holds:
 
     def lock(self, caller: Caller, request: HeldPosts, *, is_late_fine: bool, limit: int) -> HeldSelection:
         """Locks up to `limit` of the requested held posts that the caller may access, and returns them ordered by time.
-        If there are more, takes those that can be released before the others.
+        If there are more than `limit`, posts that can be released come first.
 
-        `is_late_fine`: posts whose time has passed can be released as well.
+        `is_late_fine`: whether a post whose time has passed can be released.
         """
         values = {
             "account_id": caller.account_id,

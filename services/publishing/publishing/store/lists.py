@@ -202,9 +202,10 @@ def _scheduled(
     platform: str | None = None,
     until: datetime | None = None,
 ) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """Returns what a statement with these filters needs: the name of the filter whose index it reads, the states of
-    posts that `statuses` stand for, and the parameters. `after`: the list begins after this place (time and id of a
-    post)."""
+    """Returns what a statement for scheduled posts with these filters needs: the name of the filter whose index it
+    reads (such as `page` or `brands`), the states of posts that `statuses` stand for, and the parameters. `after`: the
+    list begins after this place (time and id of a post).
+    """
     states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
     if page_id is not None:
         ranges = "page"
@@ -235,9 +236,10 @@ def _published(
     since: datetime | None,
     before: Place | None,
 ) -> tuple[tuple[str, str], dict[str, Any]]:
-    """Returns the parts of a statement for published posts with these filters: the SQL that lists its index ranges (an
-    account's platforms, brands or pages), the SQL condition that a post lies in such a range, and the parameters.
-    `before`: the list begins at the first post before this place (time and id of a post).
+    """Returns what a statement for published posts with these filters needs: a pair of SQL texts, and the parameters.
+    The first text lists the index ranges to read: an account's platforms, brands or pages. The second is the condition
+    that a post lies in such a range. `before`: the list begins at the first post before this place (time and id of a
+    post).
     """
     if page_id is not None:
         ranges = _OF_PAGE

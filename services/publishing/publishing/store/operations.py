@@ -58,7 +58,9 @@ class Left(NamedTuple):
 
 
 class Voided(NamedTuple):
-    """The result of voiding operations. An operation that is in neither set has made a post or a reply."""
+    """The result of voiding operations. An operation that is neither in `nothing` nor in `undecided` has made a post or
+    a reply.
+    """
 
     #: Ids of the operations that made nothing and whose tries are voided.
     nothing: set[str]
@@ -90,8 +92,9 @@ class PostOperations:
         )
 
     def leave(self, operation_id: str, try_number: int) -> Left:
-        """Stores that the client no longer waits. The tries up to `try_number` may not write any more. If one of them
-        has made a post that is still being sent, an event will report the outcome.
+        """Stores that the client no longer waits, and returns the operation's state. The tries up to `try_number` can
+        make nothing new from now on. If one of them has made a post or reply whose outcome is open, an event will
+        report the outcome.
 
         Raises SERVICE_UNAVAILABLE if the database does not answer in time.
         """

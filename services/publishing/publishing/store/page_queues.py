@@ -120,7 +120,8 @@ class PageQueues:
 
     def lock_due(self, count: int, per_queue: int) -> Locked:
         """Locks up to `count` pages that have due posts, those with the longest waiting post first. Skips pages for
-        which a post is being sent, and pages that another transaction has locked."""
+        which a scheduled post is being sent, and pages or brands that another transaction has locked.
+        """
         locked: dict[str, PageRow] = {}
         contended: dict[str, list[str]] = {}
         passed_over: set[str] = set()
@@ -150,8 +151,8 @@ class PageQueues:
     def lock_pages(self, page_ids: Sequence[str], count: int, per_queue: int) -> Locked:
         """Locks up to `count` of these pages for a claim, and returns them with up to `per_queue` due posts each.
 
-        Leaves out pages without due posts, pages for which a post is being sent, and pages that another transaction has
-        locked. All pages belong to one brand, whose lock this transaction must hold (`wait_for_brand`).
+        Leaves out pages without due posts, pages for which a scheduled post is being sent, and pages that another
+        transaction has locked. All pages belong to one brand, whose lock this transaction must hold (`wait_for_brand`).
         """
         locked = self._try_remote_pages(self._lock_pages(page_ids, count), ())
         return Locked(self._with_due(locked, per_queue), {})

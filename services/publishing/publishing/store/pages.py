@@ -96,7 +96,9 @@ def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
 
 @cache
 def _link(names: tuple[str, ...], is_pushed: bool) -> Any:
-    """Builds the statement of `Pages.link` for a page with values for these columns."""
+    """Builds the statement of `Pages.link`. `names`: the columns for which the page has values. `is_pushed`: as for
+    `Pages.link`.
+    """
     asked = {"subscribe_at": func.clock_timestamp() if is_pushed else None, "subscribe_tries": 0}
     statement = insert(pages).values(created_at=clock_now(), **asked)
     kept = ("id", "created_at", "brand_id", "platform", "remote_account_id")
@@ -230,8 +232,9 @@ class Pages:
         return [Subscription(PageRow.of(row), row["subscribe_tries"]) for row in rows]
 
     def end_subscription(self, subscription: Subscription, *, done: bool, wait_seconds: float | None) -> None:
-        """Stores the result of a try to subscribe a page to webhooks. `wait_seconds`: until the next try; None if there
-        is none."""
+        """Stores the result of a try to subscribe a page to webhooks. `wait_seconds`: the time until the next try; None
+        if no other try follows.
+        """
         values = {"id": subscription.page.id, "tries": subscription.tries, "done": done, "wait": wait_seconds}
         self._connection.execute(_END_SUBSCRIPTION, values)
 

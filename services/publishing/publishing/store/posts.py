@@ -123,8 +123,9 @@ _NEXT_MEDIA_REVISIONS = (
 
 
 class Neighbours(NamedTuple):
-    """The posts around a time that the guardrails count: the times of the page's posts, the times of its scheduled
-    ones, and the number of the brand's posts."""
+    """The posts near a time, as the guardrails count them: the times of the page's posts, the times from which a
+    scheduled post must keep the minimum gap, and the number of the brand's posts.
+    """
 
     page: list[datetime]
     scheduled: list[datetime]
@@ -141,7 +142,9 @@ class Surroundings(NamedTuple):
 
 
 class Plans(NamedTuple):
-    """The times of all later posts of a page and its brand."""
+    """The times of the later posts of a page and of its brand, and those from which a scheduled post must keep the
+    minimum gap.
+    """
 
     page: list[datetime]
     scheduled: list[datetime]
@@ -194,9 +197,9 @@ class Posts:
         With an `effect`, first locks its operation and the page. Then raises Done if the operation has made another
         post, and IDEMPOTENCY_IN_PROGRESS if its try was voided.
 
-        Schedule calls, edits that move a post, publishes at once and claims of due posts take these locks, so that two
-        of them never take the last place under a cap. Other changes of a queued post's time (such as a retry) need no
-        lock, because the claim checks the caps again.
+        These locks are taken to schedule a post, to change its time by an edit, to publish at once, and to claim due
+        posts. So no two of these calls take the last place under a cap. Other changes of a queued post's time (such as
+        a retry) need no lock, because the claim checks the caps again.
         """
         values = {
             "page_id": page_id if is_id(page_id) else None,
@@ -227,7 +230,7 @@ class Posts:
     def all_later(self, page: PageRow, after: datetime, *, is_scheduled: bool, without: str = "") -> Plans:
         """Returns the times of all posts of the page and its brand after a time, except the post `without`.
 
-        `is_scheduled`: whether the post that needs a time is scheduled; a publish at once has no minimum gap.
+        `is_scheduled`: whether the post that needs a time is scheduled; a post published at once keeps no minimum gap.
         """
         values = {"page_id": page.id, "brand_id": page.brand_id, "after": after, "without": without}
         row = self._connection.execute(_ALL_LATER, {**values, "states": _counted(is_scheduled)}).one()
@@ -312,8 +315,10 @@ def taken_over(caller: Caller) -> dict[str, Any]:
 
 
 def _counted(is_scheduled: bool) -> list[str]:
-    """Returns the states of the posts that guardrails count (decisions "Guardrail windows"): for a publish at once,
-    sent posts and those being sent or of unknown outcome; for a scheduled post, queued ones as well."""
+    """Returns the states of the posts that guardrails count (decisions "Guardrail windows"). For a post published at
+    once, these are the posts that were sent, are being sent, or have an unknown outcome; for a scheduled post, queued
+    posts as well.
+    """
     return ["queued", *OUT] if is_scheduled else [*OUT]
 
 

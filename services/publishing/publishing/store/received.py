@@ -146,7 +146,8 @@ class Received:
 
     def end(self, post_id: str, states: Mapping[str, str]) -> set[str]:
         """Moves comments to the state told or own, and returns the remote ids of those that were moved. The caller
-        stages their events."""
+        stages the events of the comments that are told.
+        """
         if not states:
             return set()
         values = {"post_id": post_id, "remote_ids": list(states), "states": list(states.values())}
@@ -157,8 +158,9 @@ class Received:
         self._connection.execute(_COMMENTED, {"post_id": post_id})
 
     def note_old_news(self, post_id: str) -> None:
-        """Stores when the newest comment of a visitor was received, for a post whose comments were received by a
-        release that did not note it."""
+        """Stores when the newest comment of a visitor was received, unless the post has that time already: an old
+        release did not store it.
+        """
         self._connection.execute(_COMMENTED_BEFORE, {"post_id": post_id})
 
     def wait(self, post_id: str, found: Iterable[RemoteComment]) -> None:
@@ -188,8 +190,9 @@ class Received:
         )
 
     def posts_of(self, platform: str, places: Iterable[tuple[str, str]]) -> list[Post]:
-        """Returns our published posts with these pairs of a platform's account id and a remote id, on all pages linked
-        to these accounts."""
+        """Returns our published posts, found by pairs of the platform's id of an account and the remote id of a post.
+        If several linked pages are that account, the posts of all of them are returned.
+        """
         asked = sorted(set(places))
         if not asked:
             return []

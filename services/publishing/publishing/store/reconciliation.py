@@ -114,7 +114,7 @@ class Reconciliation:
         self._connection = connection
 
     def lapse_of_worker(self, worker_id: str, first_look_seconds: float) -> tuple[int, bool]:
-        """Ends a batch of the claims of a worker that is gone. Returns how many it ended, and whether none is left.
+        """Ends claims of a worker that is gone, one batch of them. Returns how many it ended, and whether none is left.
 
         A post whose platform may have been called is looked up there after `first_look_seconds`.
         """
@@ -122,8 +122,8 @@ class Reconciliation:
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 
     def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
-        """Ends those of these claims that have not ended yet. Returns how many it ended. A post whose platform may have
-        been called is looked up there after `first_look_seconds`.
+        """Ends these claims, except those that have ended already. Returns how many it ended. A post whose platform may
+        have been called is looked up there after `first_look_seconds`.
         """
         if not claims:
             return 0

@@ -84,7 +84,7 @@ class Renewals:
         return self._change(renewal, renew_at=None, renew_lease_until=None)
 
     def forget(self, renewal: Renewal) -> None:
-        """Erases the credentials of an unlinked page, after they were revoked."""
+        """Erases the credentials of an unlinked page, which are not needed any more."""
         self._change(renewal, access_token="", renew_at=None, renew_lease_until=None)
 
     def hasten(self, page: PageRow) -> None:

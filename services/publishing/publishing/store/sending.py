@@ -234,9 +234,8 @@ class Sending:
         self._connection = connection
 
     def take(self, post_ids: Collection[str], worker_id: str) -> list[Post]:
-        """Claims queued posts; leaves out those that were cancelled or changed meanwhile.
-
-        Posts whose makers have lost access are returned with state held.
+        """Claims queued posts that are due, and returns them. Leaves out posts that were cancelled or moved to a later
+        time meanwhile. A post whose maker has lost access is returned too, but in the state held.
         """
         return self._posts(_TAKE, {"ids": list(post_ids), "worker": worker_id})
 
@@ -245,8 +244,8 @@ class Sending:
             self._connection.execute(_PUT_OFF, {"ids": list(later), "times": list(later.values())})
 
     def put_off_page(self, page_id: str, wait_seconds: float) -> int:
-        """Puts off the queued posts of a page by at least `wait_seconds`, and those of the same page in other brands
-        and accounts. Returns how many it put off.
+        """Puts off the queued posts of a page until `wait_seconds` from now, unless they are due later anyway. Does the
+        same for the posts of the same page in other brands and accounts. Returns how many it put off.
         """
         return self._connection.execute(_PUT_OFF_PAGE, {"page": page_id, "wait": wait_seconds}).rowcount
 
@@ -268,7 +267,9 @@ class Sending:
         return found[0] if found else None
 
     def report_at_once(self, account_id: str) -> None:
-        """Stores that the account's posts which are published at once report their outcome by an event too."""
+        """Stores that posts which the account publishes at once report their outcome by an event, in addition to the
+        answer to the client.
+        """
         self._connection.execute(_REPORT_AT_ONCE, {"account_id": account_id})
 
     def await_earlier(self, post_ids: Collection[str]) -> None:
@@ -312,12 +313,13 @@ class Sending:
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns those of these posts whose outcome was stored while their client still waited, but whose client has
-        stopped waiting since, so that an event must report the outcome. Each post is returned only once."""
+        """Returns the posts, among these, that need an event after all: their outcome was stored while the client still
+        waited, but the client has stopped waiting since. Each post is returned only once.
+        """
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:
-        """Returns the posts of these claims to the queue. The platform was not called for them."""
+        """Returns the posts of these claims to the queue, except posts whose attempt has begun."""
         if claims:
             self._connection.execute(_RELEASE, split(claims))
 

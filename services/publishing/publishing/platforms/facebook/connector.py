@@ -194,10 +194,11 @@ class FacebookConnector(FacebookReading):
         return outcome
 
     def _find(self, attempt: OpenAttempt, photo_ids: set[str] | None) -> Outcome:
-        """Finds the attempt's post by the staged photos in `photo_ids`. If no post shows one of them, finds the oldest
-        post with the same content; if `photo_ids` has ids, leaves out posts that show photos with other ids.
+        """Finds the attempt's post: the post that shows one of the staged photos in `photo_ids`.
 
-        If `photo_ids` is None, nothing is known about the files, not even their types.
+        If there is none, returns the oldest post with the same content as a guess. This is never a post whose id
+        belongs to another attempt or, if `photo_ids` has ids, a post that shows other photos. If `photo_ids` is None,
+        nothing is known about the files, not even their types.
         """
         start = window_start(attempt.began_at)
         rows = self._graph.rows(

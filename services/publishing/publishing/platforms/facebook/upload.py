@@ -93,7 +93,8 @@ class Upload:
         self._checkpoint.save(content=mark, session=session, next=self._next(answer), is_ending=None)
 
     def _send(self) -> None:
-        """Sends the rest of the file.
+        """Sends the rest of the file. Gives up with a PlatformRefusal if sending breaks off several times without
+        progress.
 
         If a connection breaks, sending starts again at the position that Facebook asked for last. If Facebook asks for
         another position, sending continues there.

@@ -40,9 +40,10 @@ _REEL_SETTINGS = ("cover_url", "thumb_offset", "share_to_feed")
 class InstagramConnector(InstagramReading):
     """Publishes on Instagram.
 
-    Checkpoint values: `content` (hash of the content), and one of two others. `children`: ids of a carousel's files,
-    while there is no container for the carousel, so that it is certainly not published. `container_id`: the container
-    of a post that may be published.
+    Checkpoint values: `content` (hash of the content) and one of these two:
+    - `children`: the ids of a carousel's files. There is no container for the carousel yet, so it is certainly not
+      published.
+    - `container_id`: the id of the post's container. The post may be published.
     """
 
     def publish(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published:
@@ -147,8 +148,10 @@ class InstagramConnector(InstagramReading):
         return poll(self._settings, lambda: self._end_of_processing(account, container_id)) or ("", "")
 
     def _end_of_processing(self, account: Account, container_id: str) -> tuple[str, str] | None:
-        """Returns the final status of a container (Instagram's prepared post) and Instagram's explanation of it; None
-        while Instagram is processing it or cannot be asked."""
+        """Returns the final status of a container (Instagram's prepared post) and Instagram's explanation of that
+        status; None while Instagram is processing the container or has a temporary failure. Raises PlatformRefusal for
+        any other refusal.
+        """
         try:
             status, text = self._status(account, container_id)
         except PlatformRefusal as refusal:
@@ -206,7 +209,7 @@ def _published(media: Answer) -> Published:
 def _guessed(alike: list[Answer], by_text: bool = True) -> Published:
     """Returns the oldest of these posts as a guess, because Instagram does not tell which container made a post.
 
-    `by_text`: the captions are equal.
+    `by_text`: whether their captions equal the attempt's.
     """
     return guessed(map(_published, reversed(alike)), by_text=by_text)
 

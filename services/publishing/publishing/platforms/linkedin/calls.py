@@ -68,8 +68,8 @@ class Calls:
         return value if isinstance(value, dict) else {}
 
     def create(self, account: Account, path: str, data: Answer) -> tuple[str, Answer]:
-        """Creates something visible with one POST. Repeats it only if LinkedIn calls the token revoked, as it does for
-        some seconds with a new token.
+        """Creates something visible with one POST. Repeats the POST only if LinkedIn answers that the token is revoked,
+        as it does with a new token for some seconds.
 
         Returns the new id (header `x-restli-id`) and the body, which is empty for a post.
         """

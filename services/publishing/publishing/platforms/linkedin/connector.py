@@ -79,7 +79,7 @@ class LinkedInConnector(LinkedInReading):
 
         A post with media is found by the ids of its images or its video (`urns`). If these are not known (None), or the
         post has no media, finds the oldest post with the same text and number of media. Returns StillUnknown if
-        LinkedIn does not let us read the account's posts, as for every member.
+        LinkedIn does not let us read the account's posts, which it never does for members.
         """
         content = attempt.content
         try:

@@ -79,8 +79,9 @@ def duplicate_of(refusal: PlatformRefusal) -> str | None:
 
 
 def wait_in(headers: Mapping[str, str], now: datetime | None = None) -> float:
-    """Returns the seconds until LinkedIn accepts calls again: Retry-After, else until its daily limits start again at
-    midnight UTC."""
+    """Returns the seconds until LinkedIn accepts calls again, as the header Retry-After says. Without that header,
+    LinkedIn's daily limits count: they start again at midnight UTC.
+    """
     said = retry_after(headers)
     if said is not None:
         return said

@@ -23,8 +23,8 @@ COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
 
 
 def login(settings: LinkedInSettings) -> Login:
-    """Returns LinkedIn's login for members or, if only the app for company pages is configured, that app's login. If
-    both are configured, `of_app` of the returned login finds the other one.
+    """Returns LinkedIn's login for members. If only the app for company pages is configured, returns that app's login.
+    If both are configured, `of_app` of the returned login finds the login for company pages.
 
     The members' login is the default, so that an operator who adds the app for company pages changes nothing for
     clients that name no kind of account.

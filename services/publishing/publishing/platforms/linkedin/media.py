@@ -33,8 +33,9 @@ _REFUSED_LOOKS = 5
 class Uploads(StagedFiles):
     """The uploads of a post's files to LinkedIn.
 
-    Values of an `Upload`: `urn`, `state` (sending, processing, ready), `parts` [[address, length in bytes]] and `etags`
-    of the parts that were sent. A video has a `token` as well.
+    Values of an `Upload`: `urn`, `state` (sending, processing, ready), `until` (until when it can be resumed, seconds
+    since 1970), `parts` [[address, length in bytes]] and `etags` of the parts that were sent. A video has a `token` as
+    well.
     """
 
     def __init__(self, calls: Calls, settings: LinkedInSettings) -> None:
@@ -117,8 +118,9 @@ class Uploads(StagedFiles):
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
         """Returns the processed file; None while LinkedIn is processing it or cannot be asked.
 
-        If LinkedIn does not let us read the file, appends its refusal to `refused` and returns {}. The first refusals
-        of a company page's file, fewer than `_REFUSED_LOOKS`, may mean that the file is not ready: then returns None.
+        If LinkedIn does not let us read the file, appends the refusal to `refused` and returns {}. For the file of a
+        company page, returns None for the first refusals (fewer than `_REFUSED_LOOKS`), because such a file cannot be
+        read before it is ready.
         """
         try:
             file = self._calls.read(account, path)

@@ -62,9 +62,11 @@ class LinkedInSettings:
 
 
 def _apps() -> tuple[App, App]:
-    """Returns our app for members and our app for company pages. Raises ConfigError if one app would have to be both.
+    """Returns our app for members and our app for company pages. Raises ConfigError if two apps are named for company
+    pages, or one app for both.
 
-    LINKEDIN_COMPANY_PAGES=true, as releases before 1.4.0 read it, says that LINKEDIN_CLIENT is the app for pages.
+    LINKEDIN_COMPANY_PAGES=true is the setting of releases before 1.4.0: it says that LINKEDIN_CLIENT is the app for
+    company pages.
     """
     member, pages = App.from_env("LINKEDIN_CLIENT"), App.from_env("LINKEDIN_PAGES_CLIENT")
     is_old_way = config.flag("LINKEDIN_COMPANY_PAGES", False)

@@ -1,4 +1,5 @@
-"""Encodes and decodes "little text", the format of a post's commentary. Pure. Comments are plain text.
+"""Encodes and decodes "little text", LinkedIn's format for the text of a post (`commentary`). Pure. Comments are plain
+text.
 
 LinkedIn silently cuts the text off at an unescaped reserved character (platforms.md 4).
 """

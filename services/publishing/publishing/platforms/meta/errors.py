@@ -60,8 +60,9 @@ def kind_of(code: int, subcode: int | None, is_transient: bool = False) -> Refus
 
 
 class Misplaced(PlatformRefusal):
-    """Raised when the platform refuses a piece of an upload because it expects another one: bytes `start` to `end`,
-    without `end`."""
+    """Raised when the platform refuses a piece of an upload because it expects another one: the piece from byte `start`
+    up to, but not including, byte `end`.
+    """
 
     def __init__(self, code: str, message: str, start: int, end: int) -> None:
         super().__init__(Refusal.TRANSIENT, code, message)

@@ -57,7 +57,9 @@ class MetaSettings:
 
     @property
     def upload_url(self) -> str:
-        """The base address of video uploads: Meta's, or the operator's own address of the Graph API if there is one."""
+        """The base address of video uploads: the operator's setting for it or, without one, the operator's own address
+        of the Graph API. If that is not set either, Meta's address for videos.
+        """
         if self.facebook_upload_url or self.facebook_url.rstrip("/") != _GRAPH:
             return self.facebook_upload_url or self.facebook_url
         return _GRAPH_VIDEO

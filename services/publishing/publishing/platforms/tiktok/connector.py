@@ -78,8 +78,8 @@ class TikTokConnector(TikTokReading):
         return StillUnknown()
 
     def _resumed(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published | None:
-        """Completes an earlier attempt and returns the post; None if that attempt has published nothing and never
-        will. Raises OutcomeUnknown if neither is certain.
+        """Completes an earlier attempt and returns the post; None if that attempt has published nothing and never will.
+        Raises OutcomeUnknown or PlatformRefusal if neither is certain.
         """
         try:
             state = self._api.status(account, checkpoint.get("publish_id")).get("status")
@@ -104,8 +104,9 @@ class TikTokConnector(TikTokReading):
         return self._finished(account, checkpoint)
 
     def _begin_video(self, account: Account, content: Content, info: Answer, checkpoint: Checkpoint) -> None:
-        """Asks TikTok for an address to upload the video to. A lost answer is harmless: only the last chunk
-        publishes."""
+        """Asks TikTok for an address to which the video can be uploaded. If the answer is lost, nothing is published:
+        only the last chunk publishes.
+        """
         check_bytes(content.media[0])
         chunks = cut(content.media[0].length_bytes, self._settings.chunk_bytes)
         file = {

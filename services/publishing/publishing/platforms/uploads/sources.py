@@ -39,9 +39,8 @@ def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
 
 
 def check_bytes(source: MediaSource) -> None:
-    """Raises PlatformRefusal unless we have the file's bytes and know how many they are.
-
-    For platforms that do not fetch files from an address.
+    """Raises PlatformRefusal unless we have the file's bytes and know how many they are. Called for platforms that do
+    not fetch files from an address.
     """
     if not source.has_bytes:
         message = "The file's server does not say how long the file is; upload the file instead."

@@ -54,7 +54,8 @@ class StagedFiles(ABC):
     def may_be_stale(self, refusal: PlatformRefusal, upload: Upload) -> bool:
         """Whether the platform may have refused a resumed upload because the upload has expired.
 
-        If so, the file is uploaded anew. If that is refused too, the file is the reason.
+        If so, the caller uploads the file once more from the beginning. If the platform refuses that too, the refusal
+        is about the file.
         """
 
 

@@ -39,7 +39,9 @@ _LIMITS = ("x-rate-limit", "x-user-limit-24hour", "x-app-limit-24hour")
 
 
 def problem_of(body: Any) -> Mapping[str, Any] | None:
-    """Returns the answer itself if it is a problem, else the first problem in its `errors`; None if there is none."""
+    """Returns the problem object in an answer: the answer itself, or the first entry of its `errors`; None if there is
+    none.
+    """
     if not isinstance(body, dict):
         return None
     if body.get("title") or body.get("detail"):

@@ -101,8 +101,9 @@ def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
 
 
 def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
-    """Yields the links in a domain without a scheme: its names of Latin letters. The last one includes the path in
-    `rest`, which follows the domain."""
+    """Yields the links in a domain without a scheme, which are its names of Latin letters. The last link also covers
+    the path after the domain (`rest`).
+    """
     if domain.start and text[domain.start - 1] in _NO_LINK_AFTER:
         return
     names = list(_latin_names(text[domain]))
@@ -141,8 +142,8 @@ def _punycode(label: str) -> str:
 
 
 def _may_start(text: str, start: int, searched: int) -> bool:
-    """Whether a link may begin at `start`: at the text's beginning, or after a character that may precede a link and is
-    not part of one.
+    """Whether a link may begin at `start`. It may at the text's beginning, and after a character that may precede a
+    link and is not part of one.
 
     The links found so far end at `searched`.
     """
@@ -151,7 +152,7 @@ def _may_start(text: str, start: int, searched: int) -> bool:
 
 def _first_start(text: str, first: int, end: int, searched: int) -> int:
     """Returns the first position in text[first:end] at which a link without a scheme may begin, -1 if there is none.
-    It must lie behind `searched`, where the last link found ends.
+    The position lies behind `searched`, where the last link found so far ends.
     """
     # The text's first character counts as the one before the link, if a link can begin right after it.
     if first == 0 and end > 1 and _is_start(text, 1, searched):

@@ -28,7 +28,8 @@ _PHOTO, _GIF, _VIDEO = "tweet_image", "tweet_gif", "tweet_video"
 class Uploads(StagedFiles):
     """The uploads of a post's files to X.
 
-    Values of an `Upload`: `id`, `state` (sending, processing, ready) and `segments` (how many have been sent).
+    Values of an `Upload`: `id`, `state` (sending, processing, ready), `until` (until when it can be resumed, seconds
+    since 1970) and `segments` (how many have been sent).
     """
 
     def __init__(self, calls: Calls, settings: XSettings) -> None:
@@ -115,7 +116,9 @@ class Uploads(StagedFiles):
             time.sleep(wait_seconds)
 
     def _processing(self, account: Account, media_id: str) -> Answer:
-        """Returns X's `processing_info` of a file; it is empty if nothing is left to do."""
+        """Returns X's `processing_info` of a file; it is empty if nothing is left to do. If X has a temporary failure,
+        the file counts as still being processed.
+        """
         try:
             answer = self._calls.read(account, "media/upload", command="STATUS", media_id=media_id)
         except PlatformRefusal as refusal:

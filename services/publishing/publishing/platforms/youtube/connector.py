@@ -112,7 +112,7 @@ class YouTubeConnector(YouTubeReading):
         """Waits until YouTube has processed the video and returns the post.
 
         Returns it also if the time runs out, because YouTube publishes nearly every accepted video. Raises
-        PlatformRefusal if YouTube has rejected or deleted the video.
+        PlatformRefusal if YouTube could not process the video, or has rejected or deleted it.
         """
         done = poll(self._settings, lambda: self._video_done(account, str(video["id"])))
         return _published(done or video)
@@ -120,7 +120,7 @@ class YouTubeConnector(YouTubeReading):
     def _video_done(self, account: Account, video_id: str) -> Answer | None:
         """Returns the processed video; None while YouTube is processing it or cannot be asked.
 
-        Raises PlatformRefusal if YouTube has rejected or deleted the video.
+        Raises PlatformRefusal if YouTube could not process the video, or has rejected or deleted it.
         """
         try:
             video = self._video(account, video_id)

@@ -96,7 +96,7 @@ def seconds_to_midnight(now: datetime) -> float:
 
 
 def problem_of(video: Mapping[str, Any]) -> PlatformRefusal | None:
-    """Returns a refusal if YouTube has rejected or deleted a video that it had accepted; otherwise None."""
+    """Returns a refusal if a video that YouTube had accepted has failed, or was rejected or deleted; otherwise None."""
     status = video.get("status") or {}
     state = status.get("uploadStatus")
     if state not in ("failed", "rejected", "deleted"):
