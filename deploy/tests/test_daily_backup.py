@@ -248,6 +248,20 @@ def test_a_backup_is_whole_unreadable_without_the_key_and_its_rehearsal_finds_ev
     assert "password" in backed_up.run("rehearse", BACKUP_KEY="another key", code=1)
 
 
+@pytest.mark.parametrize("installation", ["folder"], indirect=True)
+def test_a_new_key_begins_anew_after_the_old_backups_were_moved_away(installation: Backups) -> None:
+    """The steps for `BACKUP_KEY` in the table of docs/operations.md, "Keys"."""
+    installation.run("now")
+    folder = Path(installation.env["FOLDER"], "encrypted")
+    moved = folder.rename(folder.with_name("of-the-old-key"))
+    installation.run("now", BACKUP_KEY="the new key")
+    assert "all restored" in installation.run("rehearse", BACKUP_KEY="the new key")
+    assert "password" in installation.run("rehearse", code=1)
+    folder.rename(folder.with_name("of-the-new-key"))
+    moved.rename(folder)
+    assert "all restored" in installation.run("rehearse")
+
+
 @pytest.mark.parametrize("backed_up", ["bucket"], indirect=True)
 def test_a_bucket_that_refuses_the_key_does_not_look_empty(backed_up: Backups) -> None:
     for command in ("list", "rehearse"):
