@@ -14,8 +14,8 @@ SECRETS = {name for file in FILES for name in SECRET.findall((ROOT / file).read_
 ENGINE = (ROOT / "deploy/tests/containers/test_rotation.py").read_text()
 GUIDE = (ROOT / "docs/operations.md").read_text().partition("\n## Keys\n")[2].partition("\n## ")[0]
 
-#: Test of deploy/tests/containers/test_rotation.py → the secrets that it changes. It proves that the new ones work and
-#: that the old ones do not.
+#: Test of deploy/tests/containers/test_rotation.py → the secrets that it changes. It proves that everything works with
+#: the new ones alone, and that the old ones are refused by whoever checks them: a server, the simulator, or Posthaste.
 ROTATED = {
     "test_every_key_and_password_changes_while_everything_that_it_protects_is_kept": {
         *(f"AMQP_PASSWORD_{process.upper()}" for process in NAMES),
