@@ -45,7 +45,15 @@ else
 fi
 
 names() { rclone lsf --dirs-only "kept:$1" 2>/dev/null | tr -d / || true; }
-whole() { rclone lsf -R --files-only --include '/*/began_at' kept:dumps 2>/dev/null | sed 's|/.*||' | sort; }
+# Fails with rclone's error if it is refused, so that a wrong key does not look as if there were no backup. Not `kept:dumps`:
+# rclone takes it for a file if S3 refuses to answer.
+whole() {
+  found=$(rclone lsf -R --files-only --include '/dumps/*/began_at' kept: 2>"$work/error") || [ $? = 3 ] || { # 3: no folder yet
+    cat "$work/error" >&2
+    return 1
+  }
+  [ -z "$found" ] || printf '%s\n' "$found" | sed 's|^dumps/||; s|/.*||' | sort
+}
 
 back_up() {
   name=$(date -u +%F)
@@ -89,7 +97,11 @@ as_postgres() { # COMMAND: PostgreSQL's server refuses to run as root
 }
 
 rehearse() {
-  name=${1:-$(whole | tail -n 1)}
+  name=${1:-}
+  if [ -z "$name" ]; then
+    dates=$(whole)
+    name=$(printf %s "$dates" | tail -n 1)
+  fi
   [ -n "$name" ] || end "there is no backup yet"
   place=$work/rehearsal
   rm -rf "$place"

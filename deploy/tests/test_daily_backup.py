@@ -248,6 +248,33 @@ def test_a_backup_is_whole_unreadable_without_the_key_and_its_rehearsal_finds_ev
     assert "password" in backed_up.run("rehearse", BACKUP_KEY="another key", code=1)
 
 
+@pytest.mark.parametrize("installation", ["folder"], indirect=True)
+def test_a_new_key_begins_anew_after_the_old_backups_were_moved_away(installation: Backups) -> None:
+    """The steps for `BACKUP_KEY` in the table of docs/operations.md, "Keys"."""
+    installation.run("now")
+    folder = Path(installation.env["FOLDER"], "encrypted")
+    moved = folder.rename(folder.with_name("of-the-old-key"))
+    installation.run("now", BACKUP_KEY="the new key")
+    assert "all restored" in installation.run("rehearse", BACKUP_KEY="the new key")
+    assert "password" in installation.run("rehearse", code=1)
+    folder.rename(folder.with_name("of-the-new-key"))
+    moved.rename(folder)
+    assert "all restored" in installation.run("rehearse")
+
+
+@pytest.mark.parametrize("backed_up", ["bucket"], indirect=True)
+def test_a_bucket_that_refuses_the_key_does_not_look_empty(backed_up: Backups) -> None:
+    for command in ("list", "rehearse"):
+        said = backed_up.run(command, BACKUP_S3_SECRET_KEY="another", code=1)
+        assert "SignatureDoesNotMatch" in said
+        assert "there is no backup yet" not in said
+
+
+def test_before_the_first_backup_there_is_none(installation: Backups) -> None:
+    assert installation.run("list") == ""
+    assert "there is no backup yet" in installation.run("rehearse", code=1)
+
+
 def test_a_rehearsal_that_restores_fewer_rows_fails_and_names_the_table(backed_up: Backups) -> None:
     folder = backed_up.folder / "scripts"
     shutil.copytree(FOLDER, folder)

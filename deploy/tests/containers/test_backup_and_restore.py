@@ -51,14 +51,3 @@ def test_after_the_loss_of_every_volume_a_backup_brings_back_the_same_posts_page
     with account(stack) as client:
         assert belongings(client) == before
         assert schedule(client, stack, "After", 200)
-
-    # The steps for another key, in the table of "Keys".
-    kept = stack.run / "backup" / "encrypted"
-    kept.rename(kept.with_name("of-the-first-key"))
-    stack.set({"BACKUP_KEY": "the-second-key"})
-    stack.compose("up", "--detach", "backup")
-    assert f"backed up: {today}" in backup(stack, "now")
-    assert f"rehearsed: {today}" in backup(stack, "rehearse")
-    of_the_first = ("run", "--rm", "-T", "-e", "BACKUP_KEY=the-first-key", "backup", "rehearse")
-    assert stack.compose(*of_the_first, check=False).returncode != 0
-    stack.compose("rm", "--force", "--stop", "backup")

@@ -1,17 +1,23 @@
 """New passwords and keys, with the commands and steps of docs/operations.md, "Keys"."""
 
+import hmac
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
+from datetime import UTC, datetime
+from functools import partial
 
 import pika
 import pika.exceptions
 import psycopg2
 import pytest
-from container_kit import account, sample, schedule
+import requests
+from container_kit import CALL_SECONDS, account, sample, schedule
 from container_mail import mail_server
+from container_storage import provider
 from cryptography.fernet import Fernet
+from deploy_kit import wait_until
 from minio import Minio
 from minio.error import S3Error
 
@@ -24,6 +30,9 @@ from local.environment import read_env, values_of
 DATABASES = ("gateway", *SERVICES)
 #: Until a mail arrives. If a login is refused, the next attempt is a minute later.
 MAIL_SECONDS = 30.0
+#: Keys with which we call a provider: here the simulator, which takes those in its own settings alone. META_APP_SECRET
+#: is one of them, too.
+OF_CALLS = ("GEMINI_API_KEY", "OPENAI_API_KEY")
 
 
 def new() -> str:
@@ -120,6 +129,32 @@ def opens(servers: Mapping[str, str], name: str, password: str) -> bool:
     return True
 
 
+def takes_webhook(platform: str, stack: Composed, app_secret: str) -> bool:
+    """Tells whether Posthaste takes a webhook of the platform that is signed with this secret."""
+    body = b'{"object": "page", "entry": []}'
+    signature = hmac.new(app_secret.encode(), body, "sha256").hexdigest()
+    answer = requests.post(
+        f"{stack.api.removesuffix('/api/v1')}/hooks/{platform}",
+        data=body, headers={"X-Hub-Signature-256": f"sha256={signature}"}, timeout=CALL_SECONDS,
+    )  # fmt: skip
+    return answer.status_code == 200
+
+
+def takes_verification(stack: Composed, token: str) -> bool:
+    """Tells whether Posthaste confirms the address of its webhooks to Meta, which proves itself with this token."""
+    asked = {"hub.mode": "subscribe", "hub.verify_token": token, "hub.challenge": "7"}
+    url = f"{stack.api.removesuffix('/api/v1')}/hooks/facebook"
+    return requests.get(url, params=asked, timeout=CALL_SECONDS).status_code == 200
+
+
+#: Keys with which a platform calls us → whether its calls with a key are taken.
+OF_WEBHOOKS: dict[str, Callable[[Composed, str], bool]] = {
+    "META_APP_SECRET": partial(takes_webhook, "facebook"),
+    "INSTAGRAM_APP_SECRET": partial(takes_webhook, "instagram"),
+    "META_VERIFY_TOKEN": takes_verification,
+}
+
+
 def opens_storage(secret_key: str) -> bool:
     storage = Minio("127.0.0.1:9000", "posthaste-media", secret_key, secure=False)
     with pytest.raises(S3Error) as refused:
@@ -145,10 +180,12 @@ def test_every_key_and_password_changes_while_everything_that_it_protects_is_kep
         }
 
     present = {process: values[f"MESSAGE_KEYS_{process.upper()}"] for process in NAMES}
+    of_providers = {name: new() for name in (*OF_CALLS, *OF_WEBHOOKS)}
+    before = {name: values.get(name) or new() for name in OF_WEBHOOKS}  # the demo has no INSTAGRAM_APP_SECRET
     steps = (
-        {name: f"{values[name]},{fresh[name]}" for name in lists} | message_keys(present, then),
+        {name: f"{values[name]},{fresh[name]}" for name in lists} | message_keys(present, then) | before,
         {name: f"{fresh[name]},{values[name]}" for name in lists} | message_keys(signing, old),
-        fresh | message_keys(signing, {}) | {"TOKEN_SECRET": new() + new()},
+        fresh | message_keys(signing, {}) | {"TOKEN_SECRET": new() + new()} | of_providers,
     )
     with account(stack) as client, mail_server(stack) as server:
         made = client.create_webhook(
@@ -162,14 +199,65 @@ def test_every_key_and_password_changes_while_everything_that_it_protects_is_kep
             client.forgot_password(email=read_env(stack.run)["DEMO_EMAIL"])
             assert server.mails.get(timeout=MAIL_SECONDS)
             assert schedule(client, stack, "Keys", 310 + number)
+            for name, takes in OF_WEBHOOKS.items():
+                assert takes(stack, before[name]) is (number < 2), name
+                assert takes(stack, of_providers[name]) is (number == 2), name
             for service in ("publishing", "webhooks"):
                 done = stack.ctl("keys", "rotate", service)
                 assert (done["rotated"] > 0) is (number == 1), done  # from then on the new key encrypts
                 assert done["unreadable"] == [], done
-        page = read_env(stack.run)["SECOND_PAGE_ID"]
+        env = read_env(stack.run)
+        page, brand = env["SECOND_PAGE_ID"], env["SECOND_BRAND_ID"]
         assert client.publish_post(page_id=page, message="With the new keys alone").post_id
+        assert client.write_caption(brand_id=brand, instruction="We bake at night").text  # OpenAI's
+        assert client.generate_image(brand_id=brand, prompt="Loaves at dawn").media  # Gemini's
         assert client.upload(sample(stack), filename="after.jpg").media_id
         assert client.get_webhook(made.id).id == made.id
+
+
+def test_backups_go_on_with_new_keys_of_theirs_and_of_their_bucket(stack: Composed) -> None:
+    """The new BACKUP_KEY begins in another place, as in the table of "Keys": in a bucket with a key of its own."""
+    if stack.profile != "core":
+        pytest.skip("the image of the backups is built for core alone")
+    today = f"{datetime.now(UTC):%F}"
+    old, first, second = values_of(stack.settings).get("BACKUP_KEY", "the-first-key"), new(), new()
+
+    def backup(*words: str, told: Mapping[str, str] | None = None) -> tuple[bool, str]:
+        """Runs a command in the service's container. Returns whether it succeeded, and its output."""
+        variables = [f"--env={name}={value}" for name, value in (told or {}).items()]
+        done = stack.compose("exec", "-T", *variables, "backup", "/scripts/backup.sh", *words, check=False)
+        return done.returncode == 0, done.stdout + done.stderr
+
+    with provider(stack, "posthaste-backup", "backups") as server:
+        server.start(first)
+        stack.set(
+            {
+                "BACKUP_KEY": new(),
+                "BACKUP_HOUR": "0",
+                "BACKUP_S3_URL": f"http://{server.address}",
+                "BACKUP_S3_BUCKET": server.bucket,
+                "BACKUP_S3_ACCESS_KEY": server.user,
+                "BACKUP_S3_SECRET_KEY": first,
+            }
+        )
+        stack.compose("up", "--detach", "backup")
+        made = f"backed up: {today}"
+        wait_until(lambda: made in stack.compose("logs", "backup").stdout, "no backup was made", 120)
+        server.start(second)
+        is_done, said = backup("list")
+        assert not is_done
+        assert "SignatureDoesNotMatch" in said
+        stack.set({"BACKUP_S3_SECRET_KEY": second})
+        stack.compose("up", "--detach", "backup")
+        assert backup("list") == (True, f"{today}\n")
+        assert made in backup("now")[1]
+        is_done, said = backup("fetch", today)
+        assert is_done, said
+        is_done, said = backup("rehearse", told={"BACKUP_KEY": old})
+        assert not is_done
+        assert "password" in said
+        stack.compose("rm", "--force", "--stop", "backup")
+        stack.set({"BACKUP_S3_BUCKET": ""})
 
 
 def test_no_unit_and_no_password_is_left_out() -> None:

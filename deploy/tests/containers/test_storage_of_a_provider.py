@@ -3,15 +3,13 @@
 import secrets
 from collections.abc import Iterator
 
+import container_storage
 import pytest
 from container_kit import VIDEO, account, download, has_a_way_out, sample
 from minio import Minio
 
-from local.containers import images
 from local.containers.compose import Composed
-from testkit.waiting import until
 
-PORT = 9100
 BUCKET, USER = "elsewhere", "posthaste-media"
 
 
@@ -20,34 +18,22 @@ def provider(stack: Composed) -> Iterator[Minio]:
     """An S3 server outside the stack's networks. From now on the stack stores its files in its bucket."""
     if stack.profile != "core":
         pytest.skip("one profile is enough")
-    address, password = f"{stack.receiver_host()}:{PORT}", secrets.token_urlsafe(24)
-    deploy = stack.sources / "deploy"
-    mounted = {
-        deploy / "compose" / "storage.sh": "/storage.sh",
-        deploy / "storage" / "policy.json": "/policy.json",
-        deploy / "storage" / "grpc": "/grpc",
-    }
-    settings = {"S3_BUCKET": BUCKET, "S3_ACCESS_KEY": USER, "S3_SECRET_KEY": password}
-    stack.engine.docker(
-        "run", "--detach", "--name", "provider", "--publish", f"{PORT}:9000", "--tmpfs", "/run/storage",
-        *(f"--volume={path}:{inside}:ro" for path, inside in mounted.items()),
-        *(f"--env={name}={value}" for name, value in settings.items()),
-        "--entrypoint", "/storage.sh", images.SETTINGS["STORAGE_IMAGE"],
-    )  # fmt: skip
-    client = Minio(address, USER, password, secure=False, region="us-east-1")
-    ready = ("exec", "provider", "test", "-e", "/run/storage/ready")
-    until(lambda: stack.engine.docker(*ready, check=False).returncode == 0)
-    stack.set(
-        settings
-        | {
-            "COMPOSE_FILE": "docker-compose.yml:deploy/compose/external-s3.yml",
-            "S3_URL": f"http://{address}",
-            "S3_PUBLIC_URL": f"http://{address}",
-        }
-    )
-    stack.compose("up", "--detach", "--wait", "--remove-orphans")
-    yield client
-    stack.engine.docker("rm", "--force", "provider")
+    with container_storage.provider(stack, BUCKET, USER) as server:
+        password = secrets.token_urlsafe(24)
+        server.start(password)
+        address = f"http://{server.address}"
+        stack.set(
+            {
+                "COMPOSE_FILE": "docker-compose.yml:deploy/compose/external-s3.yml",
+                "S3_URL": address,
+                "S3_PUBLIC_URL": address,
+                "S3_BUCKET": BUCKET,
+                "S3_ACCESS_KEY": USER,
+                "S3_SECRET_KEY": password,
+            }
+        )
+        stack.compose("up", "--detach", "--wait", "--remove-orphans")
+        yield server.client(password)
 
 
 def test_files_are_taken_there_straight_and_in_parts_and_served_from_there(
