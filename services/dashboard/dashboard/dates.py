@@ -19,7 +19,7 @@ TODAY = "Today"
 #: Until then a time is told by how long ago it was.
 _DAY_SECONDS = 86_400.0
 #: A text as HTML. The posts of a calendar share their zones and times of day.
-_in_html = lru_cache(4_096)(escape)
+_in_html = lru_cache(1_000)(escape)
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ _SHORT_TEXT = 280
 #: Characters of a post's text in the name of its button.
 _LABEL = 40
 #: A name as HTML. Few pages have many posts.
-_name = lru_cache(1_000)(escape)
+_name = lru_cache(200)(escape)
 #: State of the filter → its label.
 STATES = {"queued": "Scheduled", "held": "Held", "failed": "Failed", "published": "Published"}
 #: States in which a post has a time that can be changed.
