@@ -276,9 +276,9 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Adds the headers of the endpoint's `on_refusal` to an error.
+    """Calls the endpoint's function `on_refusal`, if it has one, which adds headers to the answer of an error.
 
-    They need a call to a service. So nothing is added if the token lacks the scope, or if the service `quota` has
+    That function calls a service. So it is not called if the token lacks the scope, or if the service `quota` has
     refused the request or has not answered.
     """
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted

@@ -184,8 +184,9 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the queue's next batch after `batch`, which has been answered or given up (None: there was none
-        before). Does nothing if another batch is on its way.
+        """Sends the queue's next batch if `batch` is the one that is on its way: it has been answered or given up.
+
+        With None, sends the next batch if none is on its way.
         """
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None
