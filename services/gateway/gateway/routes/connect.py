@@ -1,4 +1,7 @@
-"""Linking pages by OAuth: endpoints for apps, and web pages for the person who links (docs/decisions.md, "connect")."""
+"""Linking pages by OAuth: endpoints for apps, and web pages for the person who links the pages.
+
+See docs/decisions.md, "Linking and the browser".
+"""
 
 from typing import Annotated, Literal
 
