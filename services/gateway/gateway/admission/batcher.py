@@ -171,8 +171,10 @@ class AdmissionBatcher:
         self._send_next(self._deferred, None)
 
     def _defer(self, queue: _Queue, batch: list[PendingAdmission], deferred: list[PendingAdmission]) -> None:
-        """Puts a batch's deferred requests at the head of the queue of deferred requests. Drops those whose time is
-        up."""
+        """Puts a batch's deferred requests at the head of the queue of deferred requests.
+
+        Drops those that `leave` has removed, because their time was up.
+        """
         with self._lock:
             for pending in batch:
                 queue.forget(pending)

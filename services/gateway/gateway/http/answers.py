@@ -45,8 +45,8 @@ class Answer:
         return self.body
 
     def http_headers(self, request_id: str) -> dict[str, str]:
-        """Returns X-Request-Id and the answer's own headers. A JSON answer also gets the headers that forbid browsers to
-        cache it or to guess its type, unless its own headers replace them.
+        """Returns X-Request-Id and the answer's own headers. For a JSON answer adds the headers that forbid caching it
+        and guessing its type, unless its own headers replace them.
 
         `gateway.app` adds the headers about the token, such as X-API-Tier.
         """

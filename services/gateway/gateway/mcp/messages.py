@@ -113,8 +113,10 @@ def _is_current(params: dict[str, Any], environ: Mapping[str, Any]) -> bool:
 
 
 def _check_current(message: Message, environ: Mapping[str, Any]) -> None:
-    """Checks a message of MCP's current revision. Raises ProtocolError if its headers or its body lack something that
-    the revision requires, or contradict each other.
+    """Checks what MCP's current revision requires of a message.
+
+    Raises ProtocolError if `params._meta` lacks a field, if the headers differ from the body, or if the protocol
+    version is not supported. For a notification, checks only the version.
     """
     if message.id is None:
         _check_version(message, environ.get(_VERSION_HEADER, ""))
