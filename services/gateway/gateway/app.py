@@ -145,8 +145,8 @@ def _log(exchange: Exchange, answer: Answer) -> None:
 
 
 def _identity_headers(exchange: Exchange) -> list[tuple[str, str]]:
-    """Returns the response headers about the token (spec "Authentication"): tier and scopes if the token was found, the
-    rate limit if the service `quota` has answered."""
+    """Returns the headers X-API-Tier and X-API-Scopes, if the token was found, and the three headers
+    X-RateLimit-…, if the service `quota` has answered (docs/spec.md, "Authentication")."""
     headers: list[tuple[str, str]] = []
     if exchange.authenticated is not None:
         caller, token = exchange.authenticated.caller, exchange.authenticated.token

@@ -1,8 +1,8 @@
 """Finds the caller to whom a request's token belongs, and counts how often each token is used.
 
-`CallerCache` keeps the callers of tokens for a few seconds (architecture "Speed"). A `caller.changed` broadcast drops
-an entry at once; a lost connection to the broker drops all, because broadcasts may have been missed. Refusals are not
-cached, so that a new token works at once.
+`CallerCache` keeps the callers of tokens for a few seconds (docs/architecture.md, "Speed"). A `caller.changed`
+broadcast drops an entry at once. A lost connection to the broker drops all entries, because broadcasts may have been
+missed. Refusals are not cached, so that a new token works at once.
 
 `TokenUsage` counts requests, and sends the counts in batches.
 """

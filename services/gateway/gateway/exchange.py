@@ -174,9 +174,9 @@ class Exchange:
     ) -> Result:
         """Calls a method of a service again and again while the service is busy, within `timeout_seconds`.
 
-        Meanwhile the request occupies none of the service's workers. Only for calls that may be repeated. Raises
-        SERVICE_UNAVAILABLE when the time runs out, or at once if the service does not run, and the other errors of the
-        call.
+        Only for calls that may be repeated. Between the calls, the request occupies no worker of the service. Raises
+        SERVICE_UNAVAILABLE if the service is still busy when the time runs out; if the service does not run, raises it
+        at once. Any other error of the call is raised too.
         """
         end = time.monotonic() + timeout_seconds
         while True:
@@ -192,7 +192,8 @@ class Exchange:
     def relay(self, method: Callable[[Caller, Request], Result], request: Request) -> Result:
         """Calls a method of a service and returns its JSON without decoding it. Raises ApiError if the call fails.
 
-        The type checker sees the record's type, so that a handler can use the JSON in place of the record.
+        The result is annotated as the record although it is JSON, so that a handler declared to return the record can
+        return it.
         """
         call = remote(method).start(self.caller, request, timeout_seconds=self.remaining_seconds)
         return cast("Result", call.json())

@@ -91,8 +91,8 @@ def admit(exchange: Exchange) -> None:
     """Asks the service `quota` to admit the request. Refuses a request over a limit: 402 for a sandbox token that has
     used all its requests, 429 for every other limit. A read usually goes on, and awaits the verdict later.
 
-    Uses a unit of a monthly counter only if the token has the scope and the request will run, so not for a stored
-    answer.
+    The request uses a unit of a monthly counter only if its token has the scope and it will run. A request that gets a
+    stored answer uses none.
     """
     runs = exchange.claim is None or exchange.claim.verdict is Verdict.CLAIMED
     meter = exchange.endpoint.meter if exchange.holds_scope and runs else ""
@@ -276,9 +276,9 @@ def _give_up(exchange: Exchange, claim: Claim, *, outcome_open: bool) -> None:
 
 
 def _add_refusal_headers(exchange: Exchange, error: ApiError) -> None:
-    """Adds the headers of the endpoint's `on_refusal` to an error.
+    """Calls the endpoint's function `on_refusal`, if it has one, which adds headers to the answer of an error.
 
-    They need a call to a service. So nothing is added if the token lacks the scope, or if the service `quota` has
+    That function calls a service. So it is not called if the token lacks the scope, or if the service `quota` has
     refused the request or has not answered.
     """
     on_refusal, admitted = exchange.endpoint.on_refusal, exchange.admitted

@@ -20,8 +20,7 @@ from quota.charges import UnitCharge
 
 
 class Limits(Record):
-    """The limits of one account or sandbox token: the most requests or units per minute, day and month, and in total.
-    """
+    """The most requests or units of one account or sandbox token per minute, day and month, and in total."""
 
     per_minute: int
     per_day: int
@@ -112,7 +111,7 @@ class Decision(Record):
 
 def demand_of(caller: Caller, meter: str) -> Demand:
     """Returns what an API request uses of the counters. A sandbox token has its own counters, without a monthly one
-    (spec "Authentication" 7).
+    (docs/spec.md, "Authentication" 7).
 
     Raises ApiError VALIDATION_ERROR for an unknown meter.
     """
@@ -216,7 +215,7 @@ def _refusal(
     """Returns the error of the first limit that is reached, and the error's further fields. Returns None if no limit is
     reached.
 
-    The limits are checked in this order: in total, per minute, per day, per month (decisions "Sandbox order").
+    The limits are checked in this order: in total, per minute, per day, per month (docs/decisions.md, "Sandbox order").
     """
     limits = demand.limits
     if demand.is_request:
@@ -246,8 +245,8 @@ def _window(counters: Counters, limits: Limits, now: datetime) -> RateWindow:
 def _crosses_warning_line(counters: Counters, demand: Demand, changes: Mapping[str, int]) -> bool:
     """Whether this use reaches 80 % of the monthly limit and no warning was sent yet.
 
-    `changes`: the new counts. There is one warning for each bucket and month (spec "Events"), even if units are
-    refunded and used again.
+    `changes`: the new counts. There is one warning for each bucket and month (docs/spec.md, "Events"), even if units
+    are refunded and used again.
     """
     limit = demand.limits.monthly.get(demand.bucket)
     if limit is None or counters.warned & _warned_bit(demand.bucket):

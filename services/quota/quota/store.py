@@ -273,8 +273,10 @@ class Store:
         end_with(self._connection, _ASK_AGAIN, {"ids": list(ids), "numbers": list(numbers)})
 
     def forget_counters(self, before_month: str, limit: int) -> int:
-        """Deletes at most `limit` counter rows last used before `before_month` (YYYY-MM). Keeps those of sandbox tokens
-        that were used. Returns how many it deleted."""
+        """Deletes at most `limit` counter rows last used before `before_month` (YYYY-MM). Returns how many it deleted.
+
+        Keeps the row of a sandbox token that has ever been used, because the row holds its total.
+        """
         idle = (
             select(counters.c.subject)
             .where(counters.c.year_month < before_month, counters.c.lifetime == 0)
@@ -298,7 +300,10 @@ class Store:
         ).rowcount
 
     def set_lifetime(self, caller: Caller, subject: str, count: int) -> None:
-        """Sets how many requests a sandbox token has used in total, once per operation, and commits."""
+        """Sets how many requests a sandbox token has used in total, and commits.
+
+        Does nothing if the caller's operation has done this before.
+        """
         operations = Operations(self._connection)
         if operations.lock(caller).result is not None:
             return

@@ -64,8 +64,10 @@ def return_unit(store: Store, account_id: str, operation_id: str, to_try: int) -
 
 
 def _give_back(store: Store, account_id: str, operation_id: str, to_try: int) -> None:
-    """Marks the tries of an operation up to `to_try` as over, so that a late charge by one of them takes no unit. If
-    one of them holds a unit of this month, gives it back; the counts of past months stay.
+    """Marks the tries of an operation up to `to_try` as over, so that a late charge by one of them takes no unit.
+
+    If one of these tries holds a unit of this month, subtracts it from the month's count. The counts of past months
+    stay as they are.
     """
     locked = store.lock([account_id], [operation_id])
     if locked is None:
@@ -118,17 +120,17 @@ def forget_charges(store: Store) -> int:
 
 
 def forget_counters(store: Store, now: datetime) -> int:
-    """Deletes one batch of counters last used before the previous month, except those of used sandbox tokens. Returns
-    how many it deleted.
+    """Deletes one batch of counter rows last used before the previous month. Returns how many it deleted.
 
-    That is safe: a missing row counts as zero, and so does a row of a past month.
+    Keeps the row of a sandbox token that has ever been used. The other rows are not needed: a missing row counts as
+    zero, and so does a row of a past month.
     """
     last_month = windows.month_of(now.replace(day=1) - timedelta(days=1))
     return store.forget_counters(last_month, FORGET_BATCH)
 
 
 def set_sandbox_use(store: Store, caller: Caller, request: SetSandboxUse) -> None:
-    """Sets how many requests a sandbox token has used in total, once per operation.
+    """Sets how many requests a sandbox token has used in total. A repeated call of one operation changes nothing.
 
     Only the operator may do this; a token with the scope `*` may not. Raises ApiError MISSING_SCOPE for any other
     caller, and VALIDATION_ERROR for a count out of range.

@@ -1,6 +1,6 @@
 """The UTC minute, day and month of a moment, and when each ends (pure).
 
-Windows are fixed and aligned to UTC (decisions "Minute window"; spec "Limits").
+Windows are fixed and aligned to UTC (docs/decisions.md, "Minute window"; docs/spec.md, "Limits").
 """
 
 from datetime import UTC, date, datetime, timedelta

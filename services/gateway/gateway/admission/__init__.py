@@ -1,1 +1,1 @@
-"""Asks the service `quota` whether requests may run, and has units of monthly counters refunded."""
+"""Asks the service `quota` whether requests may run, and asks it to refund units of monthly counters."""

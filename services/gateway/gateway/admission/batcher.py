@@ -171,8 +171,10 @@ class AdmissionBatcher:
         self._send_next(self._deferred, None)
 
     def _defer(self, queue: _Queue, batch: list[PendingAdmission], deferred: list[PendingAdmission]) -> None:
-        """Puts a batch's deferred requests at the head of the queue of deferred requests. Drops those whose time is
-        up."""
+        """Puts a batch's deferred requests at the head of the queue of deferred requests.
+
+        Drops those that `leave` has removed, because their time was up.
+        """
         with self._lock:
             for pending in batch:
                 queue.forget(pending)
@@ -184,8 +186,9 @@ class AdmissionBatcher:
             self._deferred.waiting = again + self._deferred.waiting
 
     def _send_next(self, queue: _Queue, batch: object) -> None:
-        """Sends the queue's next batch after `batch`, which has been answered or given up (None: there was none
-        before). Does nothing if another batch is on its way.
+        """Sends the queue's next batch if `batch` is the one that is on its way: it has been answered or given up.
+
+        With None, sends the next batch if none is on its way.
         """
         with self._lock:
             following = self._take_batch(queue) if queue.batch is batch else None

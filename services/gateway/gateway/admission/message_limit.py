@@ -23,7 +23,7 @@ class MessageLimit:
         self._counts: Counter[str] = Counter()
 
     def count(self, token_id: str) -> None:
-        """Counts a message. Raises RATE_LIMITED, with the seconds until the next minute, if it is one too many."""
+        """Counts a message. Raises RATE_LIMITED, with the seconds until the next minute, if it exceeds the limit."""
         now = self._clock.now()
         minute = now.replace(second=0, microsecond=0)
         with self._lock:

@@ -1,4 +1,4 @@
-"""Has the service `quota` refund the units that were counted for calls without effect."""
+"""Asks the service `quota` to refund the units that were counted for calls without effect."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The web pages that a person sees while linking pages by OAuth, from the request to the result. Pure."""
+"""The web pages that a person sees while linking pages by OAuth, from the first question to the result. Pure."""
 
 import re
 from dataclasses import replace

@@ -45,7 +45,11 @@ class Answer:
         return self.body
 
     def http_headers(self, request_id: str) -> dict[str, str]:
-        """Returns all headers except those about the token. The answer's own headers replace the general ones."""
+        """Returns X-Request-Id and the answer's own headers. For a JSON answer adds the headers that forbid caching it
+        and guessing its type, unless its own headers replace them.
+
+        `gateway.app` adds the headers about the token, such as X-API-Tier.
+        """
         of_kind = JSON_HEADERS if self.content_type == JSON else {}
         return {"X-Request-Id": request_id, **of_kind, **self.headers}
 
@@ -55,7 +59,8 @@ def success(status: int, result: Any, headers: dict[str, str]) -> Answer:
 
 
 def refusal(error: ApiError, request_id: str, *, waiting_helps: bool = True) -> Answer:
-    """Builds the answer to a refused request (spec "Errors"): error, code, request_id, and the code's extra fields.
+    """Builds the answer to a refused request (docs/spec.md, "Errors"). Its body has error, code, request_id, and the
+    extra fields of the code.
 
     With `waiting_helps` adds the header Retry-After, if the error says how long to wait.
     """

@@ -70,8 +70,10 @@ RECEIVING = SlowClients(socket.SHUT_RDWR)
 
 
 def take_body(environ: Mapping[str, Any], *, is_json: bool) -> bytes:
-    """Reads the body. Raises PAYLOAD_TOO_LARGE, UNSUPPORTED_MEDIA_TYPE, or INVALID_JSON if the body is cut off or
-    comes too slowly.
+    """Reads the body; b"" if the request has none.
+
+    Raises PAYLOAD_TOO_LARGE for a body over the limit, and INVALID_JSON for one that ends early or comes too slowly.
+    With `is_json`, raises UNSUPPORTED_MEDIA_TYPE for a body of another content type.
     """
     length_text = environ.get("CONTENT_LENGTH") or ""
     length = int(length_text) if length_text.isascii() and length_text.isdigit() else None

@@ -1,4 +1,4 @@
-"""The address of a request's client, and whether a token's allowlist contains it (decisions "IP allowlist"). Pure."""
+"""A client's IP address, and whether a token's allowlist contains it (docs/decisions.md, "IP allowlist"). Pure."""
 
 from collections.abc import Hashable
 from functools import lru_cache
@@ -8,12 +8,14 @@ Address = IPv4Address | IPv6Address
 
 
 def client_address(remote: str, forwarded_for: str, trusted_hops: int) -> Address | None:
-    """Returns the client's IP address. Without proxies of ours, or without X-Forwarded-For, it is the address of the
-    socket's peer.
+    """Returns the client's IP address; None if it is not a valid address.
 
-    Each of our `trusted_hops` proxies adds an entry to X-Forwarded-For at the right. Entries further left may come from
-    the client. So the entry that our outermost proxy added has the client's address; if there are fewer entries than
-    proxies, the leftmost entry has. Returns None if the entry is not an IP address.
+    `remote` is the address at the other end of the connection. It is the client's if we have no proxies, or if the
+    header X-Forwarded-For is missing.
+
+    Otherwise each of our `trusted_hops` proxies has added an entry at the header's right end. So the client's address
+    is the entry that many places from the right, or the leftmost one if there are fewer. Entries to its left are
+    ignored, because the client may have invented them.
     """
     entries = [entry.strip() for entry in forwarded_for.split(",") if entry.strip()]
     if trusted_hops <= 0 or not entries:
@@ -27,7 +29,10 @@ _MAPPED_PREFIX = 96
 
 @lru_cache(maxsize=4096)
 def parse_address(text: str) -> Address | None:
-    """Parses an address with or without port, brackets and zone; IPv4-mapped ones become IPv4. None if invalid."""
+    """Parses an IP address, also with a port, brackets or a zone. Returns None if it is invalid.
+
+    An IPv6 address that stands for an IPv4 address (`::ffff:10.0.0.1`) becomes that IPv4 address.
+    """
     if text.startswith("["):
         text = text[1:].partition("]")[0]
     elif text.count(":") == 1:
@@ -48,7 +53,7 @@ def customer_of(address: Address | None) -> Hashable:
 
 
 def is_allowed(address: Address | None, allowlist: tuple[str, ...]) -> bool:
-    """Whether the allowlist is empty, or one of its addresses and CIDR blocks contains the address."""
+    """Whether an address or CIDR block in the allowlist contains the address. An empty allowlist allows all."""
     if not allowlist:
         return True
     return address is not None and any(_holds(block, address) for block in allowlist)

@@ -45,9 +45,10 @@ class Part:
 
 
 class Multipart:
-    """Reads the parts of a multipart body in order: `next_part`, then all of `content` or `skip`, and so on.
+    """Reads the parts of a multipart body in order.
 
-    All methods raise UPLOAD_ERROR if the body is malformed or ends early.
+    For each part, call `next_part`, then either read all of `content` or call `skip`. All three raise UPLOAD_ERROR if
+    the body is malformed or ends early.
     """
 
     def __init__(self, read: Callable[[int], bytes], boundary: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Idempotency keys: which requests run, get a stored answer, or have to wait (decisions "Idempotency").
+"""Idempotency keys: which requests run, get a stored answer, or have to wait (docs/decisions.md, "Idempotency").
 
 A key is claimed before the call and stands for one operation id for 24 hours. After the call its answer is stored, or
 the key is deleted or unlocked. Only a killed process leaves a key locked. After the lock has expired, the same request
@@ -59,14 +59,15 @@ _decode_headers = msgspec.json.Decoder(dict[str, str]).decode
 
 
 def fingerprint_of(method: str, path: str, body: bytes) -> bytes:
-    """Returns a hash of method, path with query, and raw body (decisions "Idempotency")."""
+    """Returns a hash of method, path with query, and raw body (docs/decisions.md, "Idempotency")."""
     return hashlib.sha256(b"\0".join((method.encode(), path.encode(errors="surrogateescape"), body))).digest()
 
 
 def leaves_outcome_open(error: ApiError, *, sends: bool) -> bool:
-    """Whether an operation whose call ended with this error may have taken effect, or may still do so.
+    """Whether an operation whose call ended with this error may have had an effect, or may still have one.
 
-    Its key then stays bound to the operation. `sends`: the call publishes or replies.
+    If so, its idempotency key is not deleted, and a repeated request continues the same operation. `sends`: the call
+    publishes or replies.
     """
     return error.code in _OUTCOME_OPEN or is_being_looked_up(error, sends=sends)
 
@@ -177,7 +178,7 @@ class IdempotencyKeys:
         return [offer.operation_id in claimed for offer in offers]
 
     def keep(self, claim: Claim, answer: Answer) -> None:
-        """Keeps the answer for repeated requests; `answers.write` writes it to the database a moment later.
+        """Keeps the answer in memory for repeated requests; it is written to the database a moment later.
 
         Until then a repeated request finds the key locked, and waits. If the process is killed before the write, the
         key stays locked until its lock expires.
@@ -192,8 +193,8 @@ class IdempotencyKeys:
         """Deletes the key of a failed request. If the outcome is unknown, keeps the key and unlocks it for the same
         request.
 
-        If the request has no time left for a statement (`at_once` is False) or the database is unreachable,
-        `give_up_waiting` does that later. So a repeated request need not wait until the key's lock expires.
+        Leaves the key to `give_up_waiting` if the request has no time left (`at_once` is False), if the database is
+        unreachable, or if other keys are left already.
         """
         if self._waiting or not at_once or not self._has_given_up(claim, outcome_open):
             self._waiting.append((claim, outcome_open))

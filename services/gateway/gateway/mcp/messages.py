@@ -113,7 +113,11 @@ def _is_current(params: dict[str, Any], environ: Mapping[str, Any]) -> bool:
 
 
 def _check_current(message: Message, environ: Mapping[str, Any]) -> None:
-    """Raises ProtocolError unless headers and body of a message of the current revision are complete and agree."""
+    """Checks what MCP's current revision requires of a message.
+
+    Raises ProtocolError if `params._meta` lacks a field, if the headers differ from the body, or if the protocol
+    version is not supported. For a notification, checks only the version.
+    """
     if message.id is None:
         _check_version(message, environ.get(_VERSION_HEADER, ""))
         return  # headers of notifications are not defined
@@ -146,7 +150,7 @@ def _check_version(message: Message, version: str) -> None:
 
 
 def _decoded(header: str | None) -> str | None:
-    """Returns the decoded value of a header; None if the header is missing or cannot be decoded."""
+    """Returns a header's value, decoded if it is marked as Base64. Returns None if it is missing or badly encoded."""
     if header is None or not (header.startswith(_ENCODED_BEFORE) and header.endswith(_ENCODED_AFTER)):
         return header
     try:

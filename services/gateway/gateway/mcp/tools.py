@@ -185,10 +185,10 @@ class Call:
 
 
 def call_of(tool: Tool, arguments: Mapping[str, Any]) -> Call:
-    """Returns the request that a tool's arguments stand for.
+    """Returns the API request that carries out a tool's call with these arguments.
 
-    Raises ValueError for an unknown argument, and if one that belongs in the path is missing. The API checks the
-    others.
+    Raises ValueError for an unknown argument, for an idempotency key that is not text, and if a value in the request's
+    path is missing or not text. The API checks the other arguments later.
     """
     known = tool.input_schema["properties"]
     unknown = sorted(set(arguments) - set(known))

@@ -40,7 +40,7 @@ def for_clients(text: str) -> str:
 
 @cache
 def _texts_in(module: ModuleType) -> dict[str, dict[str, str]]:
-    """Returns the texts of the fields of all classes of a module: class → field → text."""
+    """Returns the `#:` comments above the fields of a module's classes, for clients: class → field → text."""
     found: dict[str, dict[str, str]] = {}
     fields: dict[str, str] = {}
     comment: list[str] = []

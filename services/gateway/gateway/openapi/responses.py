@@ -171,7 +171,7 @@ def _refusal(status: int, codes: list[str]) -> dict[str, Any]:
 
 
 def error_schema() -> dict[str, Any]:
-    """Returns the schema of an error's body (spec "Errors")."""
+    """Returns the schema of an error's body (docs/spec.md, "Errors")."""
     return {
         "type": "object",
         "properties": {

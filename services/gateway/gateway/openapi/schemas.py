@@ -32,8 +32,10 @@ class Schemas:
     """The component schemas of a set of types. `of_body` adds the schemas of request bodies."""
 
     def __init__(self, types: Iterable[Any], bodies: Iterable[type]) -> None:
-        """Makes the schemas of `types`. `bodies` are records of requests; they become components only through
-        `of_body`."""
+        """Makes the schemas of `types`, and prepares those of the request records `bodies`.
+
+        A record of `bodies` is not a component until `of_body` has added it.
+        """
         self._types = [*types, *POST_SETTINGS.values()]
         self._bodies = list(dict.fromkeys(bodies))
         schemas, self.components = msgspec.json.schema_components(

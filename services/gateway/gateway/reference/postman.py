@@ -15,8 +15,11 @@ _EXAMPLES = {"onePage": "one page", "severalPages": "several pages"}
 
 
 def collection_of(description: Json) -> Json:
-    """Returns a Postman collection with a folder per tag and a request per operation, or one for each example of its
-    body (one page, several pages). The collection's variables: `baseUrl`, `rootUrl`, `token`."""
+    """Returns a Postman collection with a folder for each tag and a request for each operation.
+
+    If the description has two example bodies for an operation (a post on one page, a post on several pages), the
+    operation gets two requests. The collection has the variables `baseUrl`, `rootUrl` and `token`.
+    """
     server = description["servers"][0]["url"]
     folders = [
         {
@@ -86,8 +89,9 @@ def _request(method: str, path: str, operation: Json, example: Any) -> Json:
 
 
 def _url(path: str, operation: Json) -> Json:
-    """Returns the address of an operation's request. Each value in the path is `:name`. Optional query parameters are
-    in the address, but disabled.
+    """Returns the address of an operation's request, as Postman writes it.
+
+    A parameter in the path becomes a variable such as `:post_id`. Optional query parameters are listed, but disabled.
     """
     host = "{{rootUrl}}" if "servers" in operation else "{{baseUrl}}"
     pieces = re.sub(r"{(\w+)}", r":\1", path).strip("/").split("/")

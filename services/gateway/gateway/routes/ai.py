@@ -48,8 +48,9 @@ Result = TypeVar("Result")
 
 
 def add_credits_header(exchange: Exchange, error: ApiError) -> None:
-    """Adds a header with the number of credits left to the answer of an error (spec "AI generation"). The answer of an
-    outage gets no such header.
+    """Adds a header with the number of credits left to an error's answer (docs/spec.md, "AI generation").
+
+    An error about an outage gets no such header.
     """
     left = error.extras.get("available")
     if left is None and error.row not in _AWAY:

@@ -1,4 +1,7 @@
-"""Linking pages by OAuth (decisions "connect"): endpoints for apps, and HTML pages for the person in the browser."""
+"""Linking pages by OAuth: endpoints for apps, and web pages for the person who links the pages.
+
+See docs/decisions.md, "Linking and the browser".
+"""
 
 from typing import Annotated, Literal
 

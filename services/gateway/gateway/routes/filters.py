@@ -40,7 +40,7 @@ def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) 
     """Checks that the token may use the brand. Raises BRAND_NOT_AUTHORIZED if it may not, and NOT_FOUND (with `field`)
     if the account has no such brand.
 
-    If the token is limited to a list of brands that contains this one, no service is called.
+    Calls the service `accounts`, unless the token is limited to some brands and this is one of them.
     """
     within = exchange.caller.brand_ids
     if within is None or brand_id not in within:
@@ -48,7 +48,7 @@ def check_brand(exchange: Exchange, brand_id: str, *, field: str | None = None) 
 
 
 def filtered(exchange: Exchange, request: ListT) -> ListT:
-    """Checks a list's request, and returns it with the code of its platform, which the client may have given by name.
+    """Checks platform and brand of a request for a list. Returns the request with its platform as a code, such as FB.
 
     Raises VALIDATION_ERROR for an unknown platform, and the errors of `check_brand` if the request names a brand.
     """

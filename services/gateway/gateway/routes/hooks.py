@@ -1,4 +1,5 @@
-"""Webhooks from platforms about new comments, outside the base path (decisions "Paths of platforms' own calls").
+"""Webhooks from platforms about new comments, outside the base path (docs/decisions.md, "Paths for calls from
+platforms").
 
 The body is passed on unchanged, because its signature covers the bytes. The answer is 200 only after the comments are
 stored. Stripe's webhook is in `ai.py`.

@@ -1,4 +1,4 @@
-"""Bodies of answers that differ from the records of the services (spec "Resources" and "Endpoints")."""
+"""Bodies of answers that differ from the records of the services (docs/spec.md, "Resources" and "Endpoints")."""
 
 from datetime import datetime
 

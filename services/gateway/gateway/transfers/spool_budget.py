@@ -25,7 +25,7 @@ class SpoolBudget:
         """Yields a function that reserves space for one file: call it with the file's new size in bytes before each
         write.
 
-        If the budget is used up, the function raises SERVICE_UNAVAILABLE. The space is freed when the block ends.
+        If the budget is used up, the function raises SERVICE_UNAVAILABLE. The end of the `with` block frees the space.
         """
         taken = 0
 

@@ -51,8 +51,11 @@ class Outgoing:
 
 
 def serve(exchange: Exchange, request: LocateFile) -> Answer:
-    """Answers a request for a public file with 200, 206, 304 or 416. Raises NOT_FOUND if there is no such file, and
-    SERVICE_UNAVAILABLE if the storage does not answer or too many downloads run.
+    """Answers a request for a public file: 200 with the whole file, 206 with the requested part, 304 if the client has
+    it already, 416 if the requested part begins after its end.
+
+    Raises NOT_FOUND if there is no such file. Raises SERVICE_UNAVAILABLE if the media service or the storage does not
+    answer, or if too many downloads run.
     """
     environ = exchange.environ
     file = exchange.services.locations.find(request)

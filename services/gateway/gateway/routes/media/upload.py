@@ -1,4 +1,6 @@
-"""POST /media/upload: sends a file from the client's multipart body straight into storage (spec "Upload rules").
+"""POST /media/upload: sends a file from the client's multipart body straight into storage.
+
+docs/spec.md, "Upload rules", says what files are accepted.
 
 The media service has the rules: it says where the file is stored, and checks the file after it has arrived. This
 module only finds the file in the body, and checks that it is not larger than the tier allows.

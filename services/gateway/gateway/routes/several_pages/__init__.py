@@ -1,4 +1,4 @@
-"""Makes one post on each of several pages (decisions "page_ids"), with one answer.
+"""Makes one post on each of several pages (docs/decisions.md, "page_ids"), with one answer.
 
 Each page has its own operation and its own unit of the counter `publishes`. The first page uses those of the request
 itself, whose unit was taken at admission. The service `publishing` checks each page's content.
@@ -30,12 +30,14 @@ def send(
     request_for: Callable[[tuple[PlannedPage, ...]], Request],
     method: Callable[[Caller, Request], PageResults],
 ) -> Answer:
-    """Calls `method` of the service `publishing` with the request that `request_for` makes of the pages. Answers 201 if
-    all pages succeeded, 207 if some did.
+    """Posts on all pages with one call of `method`, which belongs to the service `publishing`. `request_for` makes the
+    call's request. Returns an answer with each page's result: 201 if all pages succeeded, 207 if only some did.
 
-    Raises ApiError if a rule is broken on any page. If no page succeeded, raises the first error with an unknown
-    outcome, or else the first error. With an idempotency key, also raises any page's error of `_outage_in`, such as a
-    503: repeating the call then sends the missing posts, while a stored 207 would never change.
+    Raises the call's own error, for example if the content for one page breaks a rule. If no page succeeded, raises the
+    error that `_error_of_all` chooses.
+
+    Also raises a page's error if it is an outage (see `_outage_in`) and the request has an idempotency key. So no 207
+    is stored under the key, and a repeated request sends the missing posts.
     """
     pages = _charge(exchange, _planned(exchange, request))
     try:
@@ -145,8 +147,9 @@ def _error_of(result: PageResult) -> ApiError | None:
 
 
 def _outage_in(errors: Iterable[ApiError]) -> ApiError | None:
-    """Returns the first error that leaves open whether its page's post exists, while no service is finding that out;
-    None if there is no such error.
+    """Returns the first error of an outage, such as a 503; None if there is none.
+
+    After such an error the page's post may exist or not, and the service `publishing` is not finding that out.
     """
     for error in errors:
         if leaves_outcome_open(error, sends=True) and not is_being_looked_up(error, sends=True):

@@ -1,4 +1,4 @@
-"""Applies `overrides`: another text or other settings for some of several pages (decisions "page_ids"). Pure."""
+"""Applies a request's `overrides`: other texts or settings for some pages (docs/decisions.md, "page_ids"). Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,8 @@ from gateway.http.request_reader import ID
 def pages_of(request: api.PagesOfPost) -> tuple[api.PageContent, ...]:
     """Returns the pages of a request, each with its own message and settings, in the order of the request.
 
-    Raises VALIDATION_ERROR for a page that is named twice or not among page_ids, NOT_FOUND for a malformed id.
+    Raises NOT_FOUND for a malformed id. Raises VALIDATION_ERROR if `page_ids` or `overrides` names a page twice, or if
+    an override is for a page that is not in `page_ids`.
     """
     page_ids = request.page_ids or ()
     if len(set(page_ids)) < len(page_ids):
