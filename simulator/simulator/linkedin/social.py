@@ -166,8 +166,8 @@ class Social:
         comment.text = text
 
     def unsay(self, account: Account, urn: str, actor: str) -> None:
-        """Deletes a comment. Raises LinkedInError if there is none, if neither the comment nor its post is the
-        account's, or if `actor` is given and is not the account.
+        """Deletes a comment that the account wrote, or that is on a post of the account. Raises LinkedInError if there
+        is no such comment. Also raises it if the request names another `actor` than the account.
         """
         comment = self._own_comment(account, urn, "socialActions.comments.DELETE")
         if actor and actor != account.account_id:

@@ -1,5 +1,5 @@
-"""Instagram's media containers: a post is first created as a container, which is published when its media are
-processed.
+"""Instagram's media containers. One call creates a container with the photos or the video of a post. When they are
+processed, a second call publishes the container as a post.
 
 Sources of the limits: the parameters `caption` and `children` of
 developers.facebook.com/docs/instagram-platform/instagram-graph-api/reference/ig-user/media ("Maximum 2200 characters,

@@ -60,8 +60,10 @@ def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str
 
 
 def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callable[[], Answer]) -> Answer:
-    """Runs `act` with the planned fault of this call, if there is one. The mode `expired` means that the grant has
-    expired, `reject` that the app is unknown. Raises OAuthError if the fault refuses the call.
+    """Runs `act` and returns its answer. If a test has planned a fault of the operation `token`, the fault delays the
+    call or makes it fail. Raises OAuthError if it makes the call fail with an answer.
+
+    The fault's mode chooses the error: `expired` says that the grant has expired, `reject` that the app is unknown.
     """
     mode = sim.faults.take(platform, "token", account_id)
     words = {

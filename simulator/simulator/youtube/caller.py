@@ -14,8 +14,8 @@ Answer = dict[str, Any]
 
 
 def let_in(sim: Simulation, method: str) -> None:
-    """Sets `g.channel` to the channel of the token. Raises YouTubeError if the token is invalid, or if this method of
-    the API does not allow its scopes or the call's parameters.
+    """Sets `g.channel` to the channel of the token. Raises YouTubeError if the token is invalid. Also raises it if the
+    token's scopes or the call's parameters are not allowed for this method of the API.
     """
     token = request.headers.get("Authorization", "").partition(" ")[2]
     account = sim.accounts.holder(token)
@@ -29,8 +29,10 @@ def let_in(sim: Simulation, method: str) -> None:
 def faulted(
     sim: Simulation, operation: str, act: Callable[[], T], on_reject: Callable[[], None] | None = None
 ) -> T:
-    """Runs `act` with the planned fault of this call, if there is one. For a `reject` fault runs `on_reject` first, if
-    given. Raises YouTubeError if the fault refuses the call.
+    """Runs `act` and returns its result. If a test has planned a fault for this call, the fault delays the call or
+    makes it fail. Raises YouTubeError if it makes the call fail with an answer.
+
+    If the fault has the mode `reject` and `on_reject` is given, nothing is raised: `on_reject` runs first, then `act`.
     """
     mode = sim.faults.take("YT", operation, g.channel.account_id)
     if mode == "reject" and on_reject:
