@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 
 class ConnectionDropped(ConnectionError):
-    """Raised after a fault has closed the connection, so that no response can be sent."""
+    """Raised after the simulator has closed the connection of a request, so that no response can be sent."""
 
 
 def cut(environ: dict[str, Any]) -> None:

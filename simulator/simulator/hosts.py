@@ -19,8 +19,8 @@ _EVERYWHERE = ("_sim", "media")
 
 
 class HostDispatcher:
-    """A WSGI application that passes each call to the Flask application of the call's host. If the host is no
-    platform's, it passes the call to the main application, `here`.
+    """A WSGI application that passes each call to the Flask application of the call's host. It passes calls to any
+    other host, and those to the control API or the sample media, to the main application `here`.
     """
 
     def __init__(self, here: Any, parts: Mapping[str, Any]) -> None:

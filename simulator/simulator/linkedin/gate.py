@@ -54,10 +54,11 @@ class Gate:
         page: str | None = None,
     ) -> Response:
         """Checks the call. Then runs `act` and returns its result as JSON with HTTP `status`. Raises LinkedInError if a
-        check fails, or if a planned fault of `operation` makes the call fail.
+        check fails, or if a planned fault of `operation` answers the call with an error.
 
-        `member` is the scope that a person's token needs, `page` the scope that a company page's token needs. If the
-        fault has the mode `reject` and `on_reject` is given, nothing is raised: `on_reject` runs in place of `act`.
+        `member` is the scope that a person's token needs, `page` the scope that a company page's token needs. If
+        `on_reject` is given, a fault of the mode `reject` does not raise an error. It only makes `on_reject` run in
+        place of `act`.
         """
         self._check_headers()
         account = self.caller()

@@ -54,7 +54,7 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
 
 def publish(call: Call, user: Node) -> dict[str, Any]:
     """Answers POST /{ig}/media_publish: publishes a container. Raises GraphError if the container's status is not
-    FINISHED, if it is a child of a carousel, or if the account's posts of the day are used up.
+    FINISHED, if it is a child of a carousel, or if the account has published too many posts in 24 hours.
     """
     world = call.sim.world
     with world.lock:

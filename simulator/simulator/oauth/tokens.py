@@ -60,8 +60,8 @@ def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str
 
 
 def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callable[[], Answer]) -> Answer:
-    """Runs `act` and returns its answer. If a test has planned a fault of the operation `token`, the fault delays the
-    call or makes it fail. Raises OAuthError if it makes the call fail with an answer.
+    """Runs `act` and returns its answer, with the delay or failure of the fault that a test has planned for the
+    operation `token`. Raises OAuthError if the fault answers the call with an error.
 
     The fault's mode chooses the error: `expired` says that the grant has expired, `reject` that the app is unknown.
     """

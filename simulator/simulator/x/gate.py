@@ -42,10 +42,10 @@ class Gate:
         status: int = 200,
     ) -> Response:
         """Checks the call. Then runs `act` and returns its result as JSON. `window` is the kind of rate limit against
-        which the call counts. Raises XError if a check fails, or if a planned fault makes the call fail.
+        which the call counts. Raises XError if a check fails, or if a planned fault answers the call with an error.
 
-        If the fault has the mode `reject` and `on_reject` is given, nothing is raised: `on_reject` runs in place of
-        `act`.
+        If `on_reject` is given, a fault of the mode `reject` does not raise an error. It only makes `on_reject` run in
+        place of `act`.
         """
         account = self._caller()
         fields.check(self._sim.told("x_fields", self.fields_name))

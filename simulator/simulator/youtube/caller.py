@@ -29,10 +29,11 @@ def let_in(sim: Simulation, method: str) -> None:
 def faulted(
     sim: Simulation, operation: str, act: Callable[[], T], on_reject: Callable[[], None] | None = None
 ) -> T:
-    """Runs `act` and returns its result. If a test has planned a fault for this call, the fault delays the call or
-    makes it fail. Raises YouTubeError if it makes the call fail with an answer.
+    """Runs `act` and returns its result, with the delay or failure of the fault that a test has planned for this call.
+    Raises YouTubeError if the fault answers the call with an error.
 
-    If the fault has the mode `reject` and `on_reject` is given, nothing is raised: `on_reject` runs first, then `act`.
+    If `on_reject` is given, a fault of the mode `reject` does not raise an error. It only makes `on_reject` run before
+    `act`.
     """
     mode = sim.faults.take("YT", operation, g.channel.account_id)
     if mode == "reject" and on_reject:
