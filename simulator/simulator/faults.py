@@ -69,14 +69,14 @@ class Planned(str):
 
 
 class Faults:
-    """The planned faults, in their order. A call uses up only a fault that was planned for its operation."""
+    """The planned faults, in their order. A fault affects only calls of the operation for which it was planned."""
 
     def __init__(self, hang_seconds: float, slow_seconds: float, latencies: Latencies) -> None:
         """Takes the delays of calls, in seconds, and starts without faults.
 
-        A call with the mode `hang` gets no answer for `hang_seconds`. A call with the mode `slow` is delayed by
-        `slow_seconds` if its fault names no delay. All other calls, with or without a fault, get a delay from
-        `latencies`.
+        A call with the mode `slow` is delayed by `slow_seconds` if its fault names no delay. Any other call, with or
+        without a fault, is delayed by a latency from `latencies`. After that, a call with the mode `hang` gets no
+        answer for `hang_seconds`.
         """
         self._latencies = latencies
         self._lock = threading.Lock()
@@ -126,10 +126,11 @@ class Faults:
             self._released = threading.Event()
 
     def take(self, platform: str, operation: str, account_id: str | None) -> Planned | None:
-        """Returns what happens to a call, and counts down the fault that it uses.
+        """Returns what happens to a call, and counts the call for the fault that affects it.
 
-        The result has the mode and the delay of the first planned fault that matches the call. If no fault matches, the
-        mode is `late`, and the delay is the platform's latency. Returns None if there is no latency either.
+        The first planned fault that matches the call affects it: the result has the mode and the delay of this fault.
+        If no fault matches, the mode is `late`, and the delay is the platform's latency. Returns None if there is no
+        latency either.
         """
         fault = self._next(platform, operation, account_id)
         late = self._latencies.of_call(platform, operation, request.content_length or 0)

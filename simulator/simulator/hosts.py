@@ -19,8 +19,8 @@ _EVERYWHERE = ("_sim", "media")
 
 
 class HostDispatcher:
-    """A WSGI application that passes each call to the Flask application of the call's host. It passes calls to any
-    other host, and those to the control API or the sample media, to the main application `here`.
+    """A WSGI application that passes each call to a platform's host to that platform's Flask application. Calls to
+    other hosts, to the control API and to the sample media go to the main application, `here`.
     """
 
     def __init__(self, here: Any, parts: Mapping[str, Any]) -> None:
@@ -46,8 +46,8 @@ class HostDispatcher:
 def url_of(host: str, path: str) -> str:
     """Returns the URL of a path on a simulated host; `path` begins with a slash.
 
-    Some callers put a platform's host into the Host header, others make it the first segment of the path (see above).
-    The URL has the form that the current call uses.
+    Some callers put a platform's host into the Host header, others make it the first segment of the path. The URL has
+    the form that the current call uses.
     """
     if request.script_root:
         return f"{request.host_url}{host}{path}"

@@ -111,9 +111,9 @@ class Gate:
     def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
         """Returns the account for which a person (the member) makes the call: the person, or a company page of theirs.
 
-        A call that names the person is made for the person. Otherwise it is made for the page that it names, or for the
-        page that owns a post or file in it. If there is no such page, it is made for the person. `organizations` has
-        the URN, name and user name of each page.
+        A call to a path under /v2/, or one that names the person, is made for the person. Any other call is made for
+        the page that it names, or for the page that owns a post or file in it. If there is no such page, it is made for
+        the person. `organizations` has the URN, name and user name of each page.
         """
         asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
         if member.account_id in asked or request.path.startswith("/v2/"):

@@ -91,8 +91,8 @@ class Hooks:
         return list(self._deliveries)
 
     def on_comment(self, post: Post, comment: Comment) -> None:
-        """Adds an event about a new comment to the next batch, if our app has subscribed to the account's comments and
-        batches are sent at all.
+        """Adds an event about a new comment to the next batch. Does nothing if our app has not subscribed to the
+        account's comments, or if no batches are sent because the URL or the secret is not set.
         """
         wanted = self._sim.subscriptions.get(post.account_id, ())
         if post.platform not in PATHS or _FIELDS[post.platform][0] not in wanted:

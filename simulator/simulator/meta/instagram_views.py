@@ -143,7 +143,7 @@ def _replies(thing: Comment, field: Field, call: Call) -> Any:
 
 
 def _author(thing: Comment, field: Field, call: Call) -> Any:
-    """Returns the author of a comment, if it is the account itself. Other comments have no author here, because
+    """Returns the author of a comment that the account itself wrote. Other comments have no author here, because
     Instagram often omits it (docs/platforms.md, section 3).
     """
     post = call.sim.world.posts[thing.post_id]
