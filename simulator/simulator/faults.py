@@ -74,9 +74,9 @@ class Faults:
     def __init__(self, hang_seconds: float, slow_seconds: float, latencies: Latencies) -> None:
         """Takes the delays of calls, in seconds, and starts without faults.
 
-        A call with the mode `slow` is delayed by `slow_seconds` if its fault names no delay. Any other call, with or
-        without a fault, is delayed by a latency from `latencies`. After that, a call with the mode `hang` gets no
-        answer for `hang_seconds`.
+        A call with the mode `slow` is delayed by the seconds that its fault names, or else by `slow_seconds`. Any other
+        call, with or without a fault, is delayed by a latency from `latencies`. After that, a call with the mode `hang`
+        gets no answer for `hang_seconds`.
         """
         self._latencies = latencies
         self._lock = threading.Lock()
