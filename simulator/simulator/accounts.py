@@ -1,9 +1,9 @@
 """The accounts on the simulated platforms, and their access tokens.
 
-A token contains the fields of its account and is signed with the setting `seed`. So a restarted simulator with the
-same seed accepts the tokens that it issued before the restart, but it lists only accounts that were created or used
-since. Tokens from the control API never expire. Tokens from a login expire, and become invalid when their grant is
-revoked.
+A token contains the fields of its account and is signed with the setting `seed`. So a restarted simulator with the same
+seed accepts the tokens that it issued before the restart, but it lists only accounts that were created or used since.
+Tokens from the control API never expire. Tokens from a person's login expire. They also become invalid when the login
+(the grant) is revoked.
 """
 
 import base64
@@ -66,8 +66,8 @@ class Accounts:
         """Returns an access token of an account. The same arguments always give the same token.
 
         `prefix` is the beginning of the token, by default the platform's. `facts` are further values that the token
-        contains: `exp` (when it expires, in seconds since 1970), `grant` (the id of the person's login, with which the
-        token can be revoked), and fields of the platform.
+        contains. `exp` is the time when it expires, in seconds since 1970. `grant` is the id of the person's login,
+        with which the token can be revoked. A platform may add fields of its own.
         """
         body = [
             account.platform,
@@ -138,8 +138,8 @@ class Accounts:
         return self._known.get(account_id)
 
     def known(self, platform: str | None = None) -> list[Account]:
-        """Returns the accounts that were created or used since the simulator started, oldest first; of one platform or
-        of all.
+        """Returns the accounts that were created or used since the simulator started, oldest first. With `platform`
+        returns only the accounts of this platform.
         """
         return [account for account in list(self._known.values()) if platform in (None, account.platform)]
 

@@ -48,10 +48,10 @@ def _application(sim: Simulation, platform: str | None = None) -> Flask:
 
 
 def _read_slowly(sim: Simulation, platform: str | None) -> None:
-    """Slows down the reading of the request's body if a fault is planned for that.
+    """Makes the application read the request's body slowly, if a test has planned a fault that demands this.
 
-    If the request has a token, the fault must be planned for the token's account or for all accounts. Otherwise it must
-    be planned for all accounts of `platform`.
+    If the request has a valid token, the fault must be planned for the token's account, or for all accounts of its
+    platform. Without one, it must be planned for all accounts of `platform`.
     """
     holder = sim.accounts.holder(request.headers.get("Authorization", "").partition(" ")[2])
     if holder is not None or platform is not None:

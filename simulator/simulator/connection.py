@@ -1,4 +1,4 @@
-"""Functions on the socket of a request: they close it without an answer, or keep it open without one."""
+"""Functions that close the connection of a request without an answer, at once or after a long silence."""
 
 import contextlib
 import select
@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 
 class ConnectionDropped(ConnectionError):
-    """Raised after a fault has closed the connection, so that no response can be sent."""
+    """Raised after the simulator has closed the connection of a request, so that no response can be sent."""
 
 
 def cut(environ: dict[str, Any]) -> None:
@@ -27,8 +27,8 @@ def drop(environ: dict[str, Any]) -> NoReturn:
 
 
 def hang(environ: dict[str, Any], released: threading.Event, seconds: float) -> NoReturn:
-    """Sends nothing for `seconds`, or until the caller disconnects or `released` is set. Then closes the connection
-    and raises ConnectionDropped.
+    """Keeps the connection of a request open and sends nothing, for at most `seconds`. Stops earlier if the caller
+    disconnects or `released` is set. Then closes the connection and raises ConnectionDropped.
     """
     client: socket.socket | None = environ.get("gunicorn.socket")
     until = time.monotonic() + seconds

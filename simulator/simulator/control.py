@@ -1,4 +1,4 @@
-"""The routes of the control API (`/_sim`) for tests and operators (local-stack.md, "Simulator control")."""
+"""The routes of the control API (`/_sim`) for tests and operators (docs/local-stack.md, "Simulator control")."""
 
 import zlib
 from dataclasses import asdict
@@ -32,8 +32,8 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/clock")
     def shift_clock() -> Response:
-        """Takes {shift_seconds} and sets by how much the simulator's clock differs from real time. It replaces the
-        earlier shift.
+        """Takes {shift_seconds} and sets by how much the simulator's clock differs from real time. An earlier shift no
+        longer counts.
         """
         sim.clock.shift_seconds = _number(_body(), "shift_seconds", float)
         return show_clock()
@@ -48,10 +48,10 @@ def blueprint(sim: Simulation) -> Blueprint:
 
     @control.post("/differences")
     def set_differences() -> Response:
-        """Takes {name: value} and makes the platforms behave so, for all accounts. The names are those in `DOUBTFUL`:
-        behaviour that a platform may change, or that differs between real apps and accounts.
+        """Takes {name: value} and changes how the platforms behave for all accounts. `DOUBTFUL` lists the names. Each
+        stands for a behaviour that a platform may change, or that differs between real apps and accounts.
 
-        Each call replaces the values of the call before it; names that are left out have their usual values.
+        Names that are left out get their usual values again.
         """
         body = _body()
         if unknown := sorted(set(body) - set(DOUBTFUL)):

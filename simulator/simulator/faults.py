@@ -52,9 +52,9 @@ class Fault:
 
 
 class Planned(str):
-    """What happens to one call. The string is the fault's mode, `seconds` is the delay.
+    """What happens to one call: the string is the mode of a planned fault, and `seconds` is the delay.
 
-    The mode `late` is no fault: the call is only delayed.
+    A call without a fault has the mode `late`: it is delayed by `seconds` and then handled as usual.
     """
 
     __slots__ = ("bytes_per_second", "seconds")
@@ -69,12 +69,14 @@ class Planned(str):
 
 
 class Faults:
-    """The planned faults, in their order. A call uses up only a fault that was planned for its operation."""
+    """The planned faults, in their order. A fault affects only calls of the operation for which it was planned."""
 
     def __init__(self, hang_seconds: float, slow_seconds: float, latencies: Latencies) -> None:
-        """`hang_seconds`: how long a call with the mode `hang` gets no answer. `slow_seconds`: the delay of the mode
-        `slow` if the fault names none. `latencies`: the delays of calls in all other modes and of calls without a
-        fault.
+        """Takes the delays of calls, in seconds, and starts without faults.
+
+        A call with the mode `slow` is delayed by the seconds that its fault names, or else by `slow_seconds`. Any other
+        call, with or without a fault, is delayed by a latency from `latencies`. After that, a call with the mode `hang`
+        gets no answer for `hang_seconds`.
         """
         self._latencies = latencies
         self._lock = threading.Lock()
@@ -117,17 +119,18 @@ class Faults:
             return list(self._rows)
 
     def clear(self) -> None:
-        """Deletes all faults, and lets the calls that hang or are delayed continue."""
+        """Deletes all faults. Calls that wait because of a fault or a latency stop waiting."""
         with self._lock:
             self._rows.clear()
             self._released.set()
             self._released = threading.Event()
 
     def take(self, platform: str, operation: str, account_id: str | None) -> Planned | None:
-        """Returns what happens to a call, and counts down the fault that it uses.
+        """Returns what happens to a call, and counts the call for the fault that affects it.
 
-        The result has the mode and the delay of the first planned fault that matches the call. If no fault matches, the
-        mode is `late`, and the delay is the platform's latency. Returns None if there is no latency either.
+        The first planned fault that matches the call affects it: the result has the mode and the delay of this fault.
+        If no fault matches, the mode is `late`, and the delay is the platform's latency. Returns None if there is no
+        latency either.
         """
         fault = self._next(platform, operation, account_id)
         late = self._latencies.of_call(platform, operation, request.content_length or 0)
@@ -138,8 +141,8 @@ class Faults:
         return Planned(fault.mode, late, fault.bytes_per_second)
 
     def read_slowly(self, platform: str, account_id: str | None) -> None:
-        """Slows down the reading of this request's body if a fault is planned for that. Call it before the body is
-        read.
+        """Makes the application read this request's body slowly, if a fault that demands this is planned for the
+        account. Call it before the body is read.
         """
         fault = self._next(platform, _BODY, account_id) if request.content_length else None
         if fault is not None and fault.bytes_per_second is not None:

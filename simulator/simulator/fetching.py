@@ -61,7 +61,7 @@ class Fetcher:
         raise FetchFailed("too many redirects")
 
     def later(self, work: Callable[[], T]) -> "Future[T]":
-        """Runs `work` in a background thread."""
+        """Starts `work` in a background thread and returns the future of its result."""
         return self._later.submit(work)
 
     def _open(self, url: str) -> requests.Response:

@@ -19,8 +19,8 @@ _EVERYWHERE = ("_sim", "media")
 
 
 class HostDispatcher:
-    """A WSGI application that passes each call to the application of its host, or to `here` if no platform has the
-    host.
+    """A WSGI application that passes each call to a platform's host to that platform's Flask application. Calls to
+    other hosts, to the control API and to the sample media go to the main application, `here`.
     """
 
     def __init__(self, here: Any, parts: Mapping[str, Any]) -> None:
@@ -46,7 +46,8 @@ class HostDispatcher:
 def url_of(host: str, path: str) -> str:
     """Returns the URL of a path on a simulated host; `path` begins with a slash.
 
-    The URL names the host as the current call does: as its host name, or as the first segment of its path.
+    Some callers put a platform's host into the Host header, others make it the first segment of the path. The URL has
+    the form that the current call uses.
     """
     if request.script_root:
         return f"{request.host_url}{host}{path}"

@@ -26,7 +26,7 @@ class App:
 @dataclass(frozen=True, slots=True)
 class Platform:
     """A row of the table: a simulated platform or provider, with its ids, its routes, our app there, and its settings
-    in the local stack (local-stack.md, "Simulator control").
+    in the local stack (docs/local-stack.md, "Simulator control").
     """
 
     code: str

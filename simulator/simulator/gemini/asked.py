@@ -1,5 +1,5 @@
-"""Reads the parts of a request to Gemini, as protobuf reads JSON: both spellings of a name are accepted, unknown
-fields are refused. Also decodes pictures.
+"""Reads the parts of a request to Gemini as Google's servers do: both spellings of a field's name (camelCase and
+snake_case) are accepted, unknown fields are refused. Also decodes pictures.
 """
 
 import base64

@@ -105,14 +105,16 @@ def _parts(content: Any) -> tuple[list[str], list[bytes]]:
 
 
 def blocked(asked: Asked) -> dict[str, Any] | None:
-    """Returns Gemini's response if it blocks the prompt: a response without candidates. Returns None if it does not."""
+    """Returns a response without candidates, with which Gemini blocks the prompt. Returns None if it does not block the
+    prompt.
+    """
     if UNSAFE_PROMPT not in asked.prompt:
         return None
     return {"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}, **_usage(asked, 0)}
 
 
 def unshown(asked: Asked) -> dict[str, Any]:
-    """Returns the response in which Gemini withholds the picture that it made."""
+    """Returns the response that Gemini gives when it has made a picture but withholds it."""
     message = (
         "Unable to show the generated image. The image was filtered out because it violated Google's "
         "Generative AI Prohibited Use policy. Try rephrasing the prompt."

@@ -78,8 +78,8 @@ def unknown_model(model: str, method: str) -> GeminiError:
 def refusal(mode: str) -> GeminiError:
     """Returns Gemini's error for a planned fault of this mode (one of `faults.REFUSALS`).
 
-    Two calls do not use it for the mode `reject`: making a picture and polling a film. Gemini answers them with a
-    result that has no content.
+    The mode `reject` gives no error when a picture is made or a film is polled. There Gemini answers with a result that
+    has no content.
     """
     if mode == "expired":
         return wrong_key("API key expired. Please renew the API key.")

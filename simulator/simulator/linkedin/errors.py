@@ -33,8 +33,8 @@ def invalid(field: str, message: str, code: str = "INVALID_VALUE_FOR_FIELD") -> 
 
 
 def denied(what: str) -> LinkedInError:
-    """Returns the error for a call that the token may not make, because of its scopes or because the object is
-    somebody else's.
+    """Returns the error for a call that the token may not make. Either its scopes do not suffice, or the object belongs
+    to somebody else.
     """
     return LinkedInError(403, "ACCESS_DENIED", f"Not enough permissions to access: {what}", 100)
 

@@ -53,11 +53,12 @@ class Gate:
         member: str | None = None,
         page: str | None = None,
     ) -> Response:
-        """Runs `act` if the checks permit the call, and returns its result as JSON with HTTP `status`. Raises
-        LinkedInError if a check fails or a planned fault of `operation` refuses the call.
+        """Checks the call. Then runs `act` and returns its result as JSON with HTTP `status`. Raises LinkedInError if a
+        check fails, or if a planned fault of `operation` answers the call with an error.
 
-        `member` is the scope that a person's token needs, `page` the scope that a company page's token needs. For a
-        fault of the mode `reject`, `on_reject` runs in place of `act`, if it is given.
+        `member` is the scope that a person's token needs, `page` the scope that a company page's token needs. If
+        `on_reject` is given, a fault of the mode `reject` does not raise an error. It only makes `on_reject` run in
+        place of `act`.
         """
         self._check_headers()
         account = self.caller()
@@ -88,8 +89,8 @@ class Gate:
         return account
 
     def grants(self, scope: str) -> bool:
-        """Whether the token's list of scopes contains this scope. False for a token that the control API made: it has
-        no list.
+        """Whether the token's list of scopes contains this scope. Returns False for a token that the control API made,
+        because such a token has no list.
         """
         return scope in (self._granted() or ())
 
@@ -108,10 +109,11 @@ class Gate:
             raise errors.denied(f"{request.endpoint} without {scope}")
 
     def _acting(self, member: Account, organizations: Sequence[Sequence[str]]) -> Account:
-        """Returns the account for which a member makes the call: the member, or one of the member's company pages.
+        """Returns the account for which a person (the member) makes the call: the person, or a company page of theirs.
 
-        It is the page that the call names, or the page that owns a post or file in the call. It is the member if there
-        is no such page, or if the call names the member. `organizations`: URN, name and user name of each page.
+        A call to a path under /v2/, or one that names the person, is made for the person. Any other call is made for
+        the page that it names, or for the page that owns a post or file in it. If there is no such page, it is made for
+        the person. `organizations` has the URN, name and user name of each page.
         """
         asked = unquote(f"{request.full_path} {request.get_data(as_text=True) if request.is_json else ''}")
         if member.account_id in asked or request.path.startswith("/v2/"):

@@ -33,8 +33,8 @@ def blueprint(sim: Simulation) -> Blueprint:
     products = {member[0]: _MEMBER, pages[0]: _COMMUNITY}
 
     def app_in(form: Mapping[str, str]) -> tuple[str, str]:
-        """Returns id and secret of our app that the request names: the app for company pages or the app for members.
-        Returns the app for members also if the request names another one; the login then refuses the request.
+        """Returns the id and the secret of our app for company pages if the request names that app, and otherwise those
+        of our app for members. If the request names neither app, the login refuses it later.
         """
         return pages if form.get("client_id") == pages[0] else member
 

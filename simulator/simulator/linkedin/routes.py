@@ -315,7 +315,9 @@ def _add_control(control: Blueprint, sim: Simulation, gate: Gate) -> None:
 
     @control.post("/_sim/linkedin/version")
     def set_oldest() -> Response:
-        """Takes {oldest} and sets the oldest API version that LinkedIn supports; null: the oldest of November 2026."""
+        """Takes {oldest} and sets the oldest API version that LinkedIn supports. With null, it is the version that was
+        the oldest in November 2026.
+        """
         body = request.get_json(force=True, silent=True) or {}
         gate.oldest_version = int(body.get("oldest") or OLDEST_VERSION)
         return jsonify(oldest=gate.oldest_version)
@@ -340,7 +342,9 @@ def _body() -> dict[str, Any]:
 
 
 def _batch(gate: Gate, operation: str, scope: str, show: Callable[[Account, str], Answer]) -> Response:
-    """Answers a BATCH_GET (`ids=List(…)`) with the result of `show`, or an error, for each id."""
+    """Answers a BATCH_GET (`ids=List(…)`). For each id, the answer contains what `show` returns, or the LinkedInError
+    that it raises.
+    """
     match = re.fullmatch(r"List\((.*)\)", request.args.get("ids", ""))
     if match is None:
         raise invalid("ids", "has to be a list", "PARAM_INVALID")
@@ -360,8 +364,8 @@ def _batch(gate: Gate, operation: str, scope: str, show: Callable[[Account, str]
 
 
 def _patch(body: Any, name: str = "patch") -> dict[str, Any]:
-    """Returns the changes in a PARTIAL_UPDATE: the object `$set` in the field `name`. Raises LinkedInError if the
-    header or the body is not that of a PARTIAL_UPDATE.
+    """Returns the changes in a PARTIAL_UPDATE, which are the object `$set` in the body's field `name`. Raises
+    LinkedInError if the header X-RestLi-Method does not say PARTIAL_UPDATE, or if there is no such object.
     """
     if request.headers.get("X-RestLi-Method", "").upper() != "PARTIAL_UPDATE":
         raise invalid("", "X-RestLi-Method has to be PARTIAL_UPDATE", "ILLEGAL_ARGUMENT")

@@ -66,7 +66,7 @@ class Social:
     _posted: Counter[tuple[str, date]] = field(default_factory=Counter)
 
     def clear(self) -> None:
-        """Forgets which posts are recent (repeating one is refused) and how many posts each day had."""
+        """Forgets the recent posts, whose repetition would be refused, and the number of posts of each day."""
         self._said.clear()
         self._posted.clear()
 
@@ -166,8 +166,8 @@ class Social:
         comment.text = text
 
     def unsay(self, account: Account, urn: str, actor: str) -> None:
-        """Deletes a comment. Raises LinkedInError if there is none, if neither the comment nor its post is the
-        account's, or if `actor` is given and is not the account.
+        """Deletes a comment that the account wrote, or that is on a post of the account. Raises LinkedInError if there
+        is no such comment. Also raises it if the request names another `actor` than the account.
         """
         comment = self._own_comment(account, urn, "socialActions.comments.DELETE")
         if actor and actor != account.account_id:
@@ -210,8 +210,8 @@ class Social:
         return post, self.sim.comment(post, account.account_id, account.name, text, parent_id)
 
     def listed(self, urn: str) -> tuple[Post, list[Comment]]:
-        """Returns a post and its top-level comments, newest first. For the URN of a comment, returns the replies to it
-        instead.
+        """Returns a post and its top-level comments, newest first. If the URN is that of a comment, returns the
+        comment's post and the replies to the comment.
         """
         post, under = self.find(urn)
         parent_id = under.comment_id if under else None

@@ -52,13 +52,15 @@ class Call:
             raise invalid(f"Param {name} must be an integer") from problem
 
     def flag(self, name: str, default: bool) -> bool:
-        """Returns False for a parameter `false`, `0` or `no`, `default` if it is missing, and True otherwise."""
+        """Returns a boolean parameter: `default` if it is missing, False for `false`, `0` and `no`, and True for any
+        other value.
+        """
         value = self.text(name).lower()
         return value not in ("false", "0", "no") if value else default
 
     def names(self, name: str) -> list[str]:
-        """Returns a list parameter. Accepts text between commas, a JSON list, and the text of a JSON list, which SDKs
-        send. Raises GraphError 100 for a malformed list.
+        """Returns the values of a list parameter: text with commas, a JSON list, or a JSON list inside a string, which
+        SDKs send. Raises GraphError 100 for a malformed list.
         """
         value = self.params.get(name) or ""
         if isinstance(value, str) and value.lstrip().startswith("["):
@@ -79,7 +81,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An object of the Graph API. The account that makes the call may see it."""
+    """An object of the Graph API that the calling account may see, such as a page or a post."""
 
     #: Page, Post, Photo, Video, Comment; IGUser, IGMedia, IGComment, Container; User.
     kind: str
@@ -95,8 +97,8 @@ Handler = Callable[[Call, Node], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The handler for calls with a certain method, on a certain edge of a kind of node. The Graph API calls a path
-    below an object, such as `feed` in /{page}/feed, an edge.
+    """The handler for calls with a certain method on a certain path below objects of a kind, such as POST /{page}/feed.
+    The Graph API calls such a path (`feed`) an edge.
     """
 
     #: The operation for planned faults (local-stack.md, "Simulator control"); None: no fault affects the call.

@@ -23,8 +23,8 @@ def linked_instagram_id(page_id: str) -> str:
 
 
 def caller_of(sim: Simulation, token: str, proof: str) -> Account:
-    """Returns the account of a token. Raises GraphError 104 without a token, 190 for an invalid or expired one, 100
-    for a wrong `appsecret_proof`.
+    """Returns the account of a token. Raises GraphError 104 if the token is missing, 190 if it is invalid or expired,
+    and 100 if `proof` (the parameter `appsecret_proof`) is wrong.
     """
     if not token:
         raise errors.GraphError(104, "An access token is required to request this resource.")

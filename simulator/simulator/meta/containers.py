@@ -1,5 +1,5 @@
-"""Instagram's media containers: a post is first created as a container, which is published when its media are
-processed.
+"""Instagram's media containers. A first call creates a container: a photo, a video, or a carousel made of other
+containers. When its media are processed, a second call publishes the container as a post.
 
 Sources of the limits: the parameters `caption` and `children` of
 developers.facebook.com/docs/instagram-platform/instagram-graph-api/reference/ig-user/media ("Maximum 2200 characters,
@@ -28,8 +28,8 @@ LIFETIME = timedelta(hours=24)
 
 @dataclass(slots=True)
 class Container:
-    """A media container. `ready_ticks` is the time of `Clock.ticks` at which it is processed. `media` is a future
-    while the video is being fetched.
+    """A media container. `ready_ticks` is the time of `Clock.ticks` at which its processing ends. `media` is a future
+    if the container is a single video, which is fetched in the background. Otherwise it is a list.
     """
 
     container_id: str

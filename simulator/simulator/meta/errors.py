@@ -51,8 +51,8 @@ def invalid(message: str, subcode: int | None = None) -> GraphError:
 
 
 def missing(node_id: str, method: str) -> GraphError:
-    """Returns the error for an object that does not exist, that the caller may not see, or that does not support the
-    call.
+    """Returns the error for an object that does not exist, or that the caller may not see, or on which this call is not
+    possible.
     """
     return GraphError(
         100,

@@ -140,8 +140,8 @@ _PHASES: dict[str, Handler] = {
 
 
 def fail_video(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{video} if a `reject` fault is planned for the call: marks the video as failed, removes its post,
-    and returns the video's requested fields.
+    """Answers GET /{video} when a test has planned a fault of the mode `reject` for it. Marks the video as failed,
+    removes its post, and returns the video's requested fields.
     """
     node.thing.failed = True
     call.sim.world.remove_post(node.thing.post.post_id)

@@ -129,8 +129,8 @@ def picture_url(call: Call) -> str:
 
 
 def _total(count: Callable[[Post], int], **more: Any) -> Callable[[Post, Field, Call], dict[str, Any]]:
-    """Returns a function that shows a post's edge, such as `likes`, as an empty list. If the field has the modifier
-    `.summary(…)`, the function adds the total that `count` returns.
+    """Returns a function that shows a list of a post, such as its `likes`. The function shows the list as empty. If the
+    requested field has the modifier `.summary(…)`, it adds the total that `count` returns.
     """
 
     def read(thing: Post, field: Field, call: Call) -> dict[str, Any]:

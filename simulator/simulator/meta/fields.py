@@ -90,8 +90,8 @@ def project(kind: str, view: View, thing: Any, fields: tuple[Field, ...], call: 
 
 
 def _narrowed(value: Any, inner: tuple[Field, ...]) -> Any:
-    """Returns an object with only the subfields in `inner`. Returns a list of objects unchanged: its objects are
-    reduced already.
+    """Returns an object (a dict) with only the subfields in `inner`. Returns a list of objects unchanged, because the
+    function that made it has already left out the other subfields.
     """
     if inner and isinstance(value, dict) and "data" not in value:
         return {one.name: value[one.name] for one in inner if one.name in value}

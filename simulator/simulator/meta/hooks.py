@@ -53,7 +53,9 @@ class Delivery:
 
 
 class Hooks:
-    """The app's webhook endpoint and the batches that were sent to it. Without a URL and a secret no batch is sent."""
+    """The app's webhook endpoint and the batches that were sent to it. Batches are only sent if both the URL and the
+    secret are set.
+    """
 
     def __init__(self, sim: Simulation) -> None:
         settings = sim.settings
@@ -89,7 +91,9 @@ class Hooks:
         return list(self._deliveries)
 
     def on_comment(self, post: Post, comment: Comment) -> None:
-        """Adds a new comment to the next batch, if our app has subscribed to comments of the account."""
+        """Adds an event about a new comment to the next batch. Does nothing if our app has not subscribed to the
+        account's comments, or if no batches are sent because the URL or the secret is not set.
+        """
         wanted = self._sim.subscriptions.get(post.account_id, ())
         if post.platform not in PATHS or _FIELDS[post.platform][0] not in wanted:
             return

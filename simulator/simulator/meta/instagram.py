@@ -53,8 +53,8 @@ def create_container(call: Call, user: Node) -> dict[str, Any]:
 
 
 def publish(call: Call, user: Node) -> dict[str, Any]:
-    """Answers POST /{ig}/media_publish: publishes a container. Raises GraphError if it is not processed, has expired,
-    is published already, or the day's limit is used up.
+    """Answers POST /{ig}/media_publish: publishes a container. Raises GraphError if the container's status is not
+    FINISHED, if it is a child of a carousel, or if the account has published too many posts in 24 hours.
     """
     world = call.sim.world
     with world.lock:
@@ -85,8 +85,8 @@ def publish(call: Call, user: Node) -> dict[str, Any]:
 
 
 def fail_container(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /{container} if a `reject` fault is planned for the call: sets the container's status to ERROR and
-    returns its requested fields.
+    """Answers GET /{container} when a test has planned a fault of the mode `reject` for it. Sets the container's status
+    to ERROR and returns its requested fields.
     """
     node.thing.error = GraphError(-1, "Media upload has failed", 2207085)
     return instagram_views.container(call, node)

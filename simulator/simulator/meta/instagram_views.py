@@ -143,8 +143,8 @@ def _replies(thing: Comment, field: Field, call: Call) -> Any:
 
 
 def _author(thing: Comment, field: Field, call: Call) -> Any:
-    """Returns the author of a comment. Instagram often omits it; here only the account's own comments have one
-    (platforms.md 3).
+    """Returns the author of a comment that the account itself wrote. Other comments have no author here, because
+    Instagram often omits it (docs/platforms.md, section 3).
     """
     post = call.sim.world.posts[thing.post_id]
     return {"id": thing.author_id, "username": thing.author} if thing.author_id == post.account_id else ABSENT

@@ -30,8 +30,8 @@ INSTAGRAM_VIDEO_SECONDS = (3.0, 15 * 60.0)
 
 
 def facebook_photo(call: Call) -> Medium:
-    """Returns the photo of a call, from the file `source` or the URL in `url`. Raises GraphError 324 if there is none
-    or Facebook would refuse it.
+    """Returns the photo of a call, from the file `source` or the URL in `url`. Raises GraphError 324 if the call has no
+    photo, or if Facebook would refuse the photo.
     """
     # This is Facebook's message, which is older than the limit of 10 MB.
     too_big = GraphError(324, "Photos should be less than 4 MB and saved as JPG or PNG", 1366046)

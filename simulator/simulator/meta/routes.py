@@ -159,8 +159,8 @@ def _faulted(
 
 
 def _parameters() -> dict[str, Any]:
-    """Returns all parameters of a call: those of the query, the form and the JSON body together. If the body is a file,
-    returns only those of the query.
+    """Returns the parameters of the query, the form and the JSON body in one dict. If the body is a file, returns only
+    those of the query.
     """
     params: dict[str, Any] = request.args.to_dict()
     if _is_file():

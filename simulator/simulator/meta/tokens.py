@@ -29,9 +29,11 @@ _SCOPES = (
 
 
 def exchange(sim: Simulation, query: dict[str, str]) -> dict[str, Any]:
-    """Answers GET /oauth/access_token. Exchanges a code for a user's short-lived token, or a user's token for a
-    long-lived one; with `grant_type=client_credentials`, returns the app's own token. Raises GraphError for an invalid
-    secret, code or token.
+    """Answers GET /oauth/access_token. Raises GraphError for an invalid secret, code or token.
+
+    The parameter `grant_type` chooses one of three answers. By default, a code is exchanged for a user's short-lived
+    token. `fb_exchange_token` exchanges a user's token for a long-lived one. `client_credentials` returns the app's own
+    token.
     """
     secret = sim.settings.meta_app_secret
     if query.get("client_id") != sim.settings.meta_app_id or (
@@ -69,8 +71,8 @@ def _who_allowed(sim: Simulation, query: dict[str, str]) -> tuple[Account, dict[
 
 
 def permissions(call: Call, node: Node) -> dict[str, Any]:
-    """Answers GET /me/permissions: the permissions of the token as `granted`, those that the person withholds as
-    `declined`.
+    """Answers GET /me/permissions. The permissions that the token has are `granted`. The permissions that the person
+    withholds from our app are `declined`.
     """
     person = call.sim.grants.known(node.account_id)
     withheld = person.withholds if person else ()

@@ -30,7 +30,9 @@ class Session:
 
     @property
     def offsets(self) -> dict[str, str]:
-        """The first byte of the next piece and the byte after its end. Both are equal when the file is complete."""
+        """The range of the next piece: its first byte, and the byte after its end. Both are equal when the file is
+        complete.
+        """
         start = len(self.data)
         return {
             "start_offset": str(start),

@@ -15,8 +15,8 @@ def blueprint(sim: Simulation) -> Blueprint:
     @people.post("/persons")
     def add_person() -> tuple[Response, int]:
         """Takes {platform, accounts, business_pages, name, denies, withholds} and adds a person who can log in.
-        `accounts` and `business_pages` are numbers; see `Person` for the others. People of Facebook can also log in to
-        Instagram.
+        `accounts` and `business_pages` say how many the person gets. With `denies`, the person refuses consent at every
+        login. `withholds` lists scopes that the person does not grant. People of Facebook can also log in to Instagram.
         """
         body = request.get_json(force=True, silent=True) or {}
         platform = "FB" if body.get("platform") == "IG" else str(body.get("platform"))

@@ -50,10 +50,10 @@ def answer(
     to our app. A request with an unknown client id or redirect URI gets an error page and no redirect (RFC 6749
     4.1.2.1).
 
-    The keywords describe the platform. `known_scopes` are those that the app may ask for, `separator` the characters
-    between them. `challenge` and `methods` are the forms of PKCE that it accepts. `denial` is its error if the person
-    refuses, `bad_scope` returns its error for an unknown scope. `is_offline` tells whether the person's login also
-    gives a refresh token.
+    The keywords describe the platform. `known_scopes` are the scopes that the app may ask for, and `separator` stands
+    between them in the request. `challenge` and `methods` are the forms of PKCE that the platform accepts. `denial` is
+    its error if the person refuses, and `bad_scope` returns its error for an unknown scope. `is_offline` tells whether
+    the person's login also gives a refresh token.
     """
     asked, target = request.args, request.args.get("redirect_uri", "")
     if asked.get(id_field) != client_id:

@@ -81,9 +81,9 @@ class Grants:
         self.revoked: list[str] = []
 
     def person(self, platform: str, count: int = 1, business: int = 0, name: str = "", **more: Any) -> Person:
-        """Adds a person with `count` pages (on LinkedIn: a profile and `count` company pages), and `business` further
-        pages that are reached through a business portfolio. Without `name`, makes up a name. `more`: further fields of
-        Person.
+        """Adds a person with `count` pages, and `business` further pages that belong to a business portfolio. On
+        LinkedIn the person has a profile and `count` company pages. Without `name`, makes up a name. `more` are further
+        fields of Person.
         """
         person_id, name = f"1221{secrets.randbelow(10**11):011d}", name or f"Sam {secrets.token_hex(2)}"
         made = [self._accounts.issue(platform) for _ in range(count)]

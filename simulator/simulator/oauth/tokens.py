@@ -60,8 +60,10 @@ def answer(sim: Simulation, rules: Rules, client_id: str, form: Mapping[str, str
 
 
 def faulted(sim: Simulation, platform: str, account_id: str | None, act: Callable[[], Answer]) -> Answer:
-    """Runs `act` with the planned fault of this call, if there is one. The mode `expired` means that the grant has
-    expired, `reject` that the app is unknown. Raises OAuthError if the fault refuses the call.
+    """Runs `act` and returns its answer, with the delay or failure of the fault that a test has planned for the
+    operation `token`. Raises OAuthError if the fault answers the call with an error.
+
+    The fault's mode chooses the error: `expired` says that the grant has expired, `reject` that the app is unknown.
     """
     mode = sim.faults.take(platform, "token", account_id)
     words = {

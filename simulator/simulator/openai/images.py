@@ -50,8 +50,8 @@ class Asked:
 
     @property
     def operation(self) -> str:
-        """The operation of this request: `edit` if it contains pictures, otherwise `image`. Planned faults and the
-        records of what was made (`Works`) use this name.
+        """The name of this request's operation: `edit` if the request contains pictures, otherwise `image`. Tests plan
+        faults for it under this name, and `Works` records its pictures under it.
         """
         return "edit" if self.pictures else "image"
 

@@ -75,7 +75,7 @@ def _intent(
 
 
 def confirm(intent: dict[str, Any], decline: Decline | None) -> None:
-    """Charges the card: the payment succeeds, or fails and needs another card if a `decline` is given."""
+    """Charges the card. Without a `decline` the payment succeeds. With one it fails, and needs another card."""
     intent["latest_charge"] = "ch_3" + secrets.token_hex(12)
     if decline is None:
         intent["status"], intent["amount_received"] = "succeeded", intent["amount"]
@@ -125,8 +125,8 @@ def listed(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def searched(params: dict[str, Any], rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Answers GET /v1/payment_intents/search: the payments that match the query, newest first. Its clauses are joined
-    by AND or by OR. Raises StripeError if the query is invalid.
+    """Answers GET /v1/payment_intents/search: the payments that match the query, newest first. A query joins its
+    clauses by AND or by OR, never by both. Raises StripeError if the query is invalid.
     """
     forms.only_known(params, ("query", "limit", "page", "expand"))
     query = forms.text(params, "query")

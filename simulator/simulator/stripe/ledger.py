@@ -80,8 +80,8 @@ class Ledger:
                 self.keys[key].answer = answer
 
     def customer(self, customer_id: str) -> dict[str, Any] | None:
-        """Returns a customer or None. Every id that begins with `cus_local` exists: such a customer is created with a
-        Visa card.
+        """Returns a customer, or None if there is none. An unknown id that begins with `cus_local` is no error: the
+        customer is then created, with a Visa card.
         """
         if customer_id.startswith(LOCAL_CUSTOMER) and customer_id not in self.customers:
             self.add_customer(customer_id, {})

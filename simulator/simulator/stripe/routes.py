@@ -148,7 +148,9 @@ def _played(sim: Simulation, mode: Planned | None, act: Callable[[], Answer]) ->
 
 
 def _once(ledger: Ledger, act: Callable[[Answer], Answer]) -> Response:
-    """Runs a POST request and stores its response under its idempotency key, or sends the stored response again."""
+    """Runs a POST request and stores its response under the request's idempotency key. If a response is stored under
+    the key already, sends that one and does not run the request.
+    """
     params, key = _params(), request.headers.get("Idempotency-Key")
     if key is None:
         return _json(200, act(params))

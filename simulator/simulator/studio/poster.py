@@ -26,7 +26,7 @@ _INSET = 4
 
 def draw(prompt: str, width: int, height: int, pictures: tuple[bytes, ...] = (), kind: str = "PNG") -> bytes:
     """Returns an encoded picture of the prompt, of width × height pixels; `kind` is PNG, JPEG or WEBP. `pictures` are
-    those of the request: the first becomes the background, the others are set in small.
+    those of the request: the first becomes the background, the others appear on it in small size.
     """
     prompt = prompt.encode("utf-8", "replace").decode()  # a lone surrogate cannot be drawn
     return (

@@ -196,8 +196,8 @@ def fail(sim: Simulation, made: Publication, reason: str) -> None:
 
 
 def status_of(sim: Simulation, made: Publication) -> dict[str, Any]:
-    """Returns the data with which TikTok answers status/fetch. They contain the post's id as soon as the post is
-    public.
+    """Returns the state of a post, as TikTok answers status/fetch. The answer contains the post's id as soon as the
+    post is public.
     """
     ticks, is_video = sim.clock.ticks(), made.upload_token != ""
     shown: dict[str, Any] = {"publicaly_available_post_id": [], "fail_reason": made.failure or ""}

@@ -62,7 +62,7 @@ def out_of_credits() -> XError:
 
 
 def not_found(what: str, parameter: str, value: str) -> dict[str, Any]:
-    """Returns the body of the answer to a read that found nothing. X sends it with HTTP 200."""
+    """Returns the answer to a read whose object does not exist. X sends this error with HTTP 200."""
     detail = f"Could not find {what} with {parameter}: [{value}]."
     problem = {
         "value": value, "detail": detail, "title": "Not Found Error", "resource_type": what, "parameter": parameter,

@@ -73,7 +73,7 @@ _PARAMETERS = {
 
 
 def asked(*names: str) -> set[str]:
-    """Returns the values of a list parameter. If several names are given, returns the values of all of them."""
+    """Returns all values of the query parameters `names`, each of which is a list separated by commas."""
     return {part for name in names for part in request.args.get(name, "").split(",") if part}
 
 

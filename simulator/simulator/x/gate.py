@@ -18,8 +18,8 @@ _FAULT_WAIT = timedelta(seconds=60)
 
 
 class Gate:
-    """Checks every call to X in one simulator. `left` is the number of calls that the app may still make; None: no
-    limit.
+    """Checks every call to X in one simulator. `left` is the number of calls that the app may still make; with None
+    there is no limit.
     """
 
     def __init__(self, sim: Simulation, posts: Posts) -> None:
@@ -41,9 +41,11 @@ class Gate:
         on_reject: Act | None = None,
         status: int = 200,
     ) -> Response:
-        """Runs `act` if the checks permit the call, and returns its result as JSON. `window` is the kind of rate limit
-        against which the call counts. For a `reject` fault runs `on_reject` instead, if given. Raises XError if a check
-        fails or a fault refuses the call.
+        """Checks the call. Then runs `act` and returns its result as JSON. `window` is the kind of rate limit against
+        which the call counts. Raises XError if a check fails, or if a planned fault answers the call with an error.
+
+        If `on_reject` is given, a fault of the mode `reject` does not raise an error. It only makes `on_reject` run in
+        place of `act`.
         """
         account = self._caller()
         fields.check(self._sim.told("x_fields", self.fields_name))

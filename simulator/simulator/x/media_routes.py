@@ -112,8 +112,8 @@ def _told(upload: Upload, processing: Answer | None = None) -> Answer:
 
 
 def _fields(*known: str) -> dict[str, Any]:
-    """Returns the fields of a JSON object or a form. A form's file may lack a file name. Raises XError for an unknown
-    field.
+    """Returns the fields of the request, which is a JSON object or a form. Accepts a form whose file has no file name.
+    Raises XError for an unknown field.
     """
     if request.is_json:
         body = request.get_json(silent=True)

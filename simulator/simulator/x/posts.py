@@ -169,8 +169,8 @@ class Posts:
         return _newest_first([thing for thing in things if thing.created_at >= earliest])
 
     def mentions(self, thing: Thing) -> list[str]:
-        """Returns the usernames that X puts at the start of a reply: the author of the post that is answered, then the
-        authors further up in the conversation.
+        """Returns the usernames that X puts at the start of a reply. The first is the author of the post or reply that
+        is answered, then come the authors further up in the conversation. The reply's own author is left out.
         """
         names: list[str] = []
         author_id = author_id_of(thing)

@@ -66,8 +66,8 @@ def hosts(sim: Simulation) -> Hosts:
 
     @control.post("/_sim/x/fields")
     def set_fields() -> Response:
-        """Takes {name} and sets the only parameter name for a post's fields that X accepts (tweet.fields or
-        post.fields); null: both.
+        """Takes {name}, which is tweet.fields or post.fields. From then on X accepts only this one as the name of the
+        query parameter that lists the fields of a post. With null X accepts both.
         """
         name = (request.get_json(force=True, silent=True) or {}).get("name")
         gate.fields_name = name if name in (OLD, NEW) else None

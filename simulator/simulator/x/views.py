@@ -81,8 +81,8 @@ def user_view(sim: Simulation, user_id: str, name: str, username: str, fields: s
 
 
 def page_view(posts: Posts, things: list[Thing], size: int, token_name: str) -> dict[str, Any]:
-    """Returns one page of a list of posts, newest first. Applies the call's `since_id`, `until_id`, `start_time` and
-    page token; includes the authors if `expansions` asks for them.
+    """Returns one page of a list of posts, newest first. Leaves out the posts that the call's `since_id`, `until_id`,
+    `start_time` or page token exclude. Includes the authors if `expansions` asks for them.
     """
     for name, is_in in (
         ("since_id", lambda thing, value: int(id_of(thing)) > int(value)),

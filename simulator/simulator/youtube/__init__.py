@@ -151,8 +151,8 @@ def _delete_video(sim: Simulation, video_id: str) -> None:
 
 
 def _delete_comment(sim: Simulation, comment_id: str) -> None:
-    """Deletes a comment and the replies to it. Raises YouTubeError if there is no such comment, or if the calling
-    channel owns neither the comment nor the video on which it was written.
+    """Deletes a comment and the replies to it. Raises YouTubeError if there is no such comment. Also raises it if the
+    calling channel neither wrote the comment nor owns the video.
     """
     comment = comments.found(sim, comment_id)
     if g.channel.account_id not in (comment.author_id, sim.world.posts[comment.post_id].account_id):

@@ -14,8 +14,8 @@ Answer = dict[str, Any]
 
 
 def let_in(sim: Simulation, method: str) -> None:
-    """Sets `g.channel` to the channel of the token. Raises YouTubeError if the token is invalid, or if this method of
-    the API does not allow its scopes or the call's parameters.
+    """Sets `g.channel` to the channel of the token. Raises YouTubeError if the token is invalid. Also raises it if the
+    token's scopes or the call's parameters are not allowed for this method of the API.
     """
     token = request.headers.get("Authorization", "").partition(" ")[2]
     account = sim.accounts.holder(token)
@@ -29,8 +29,11 @@ def let_in(sim: Simulation, method: str) -> None:
 def faulted(
     sim: Simulation, operation: str, act: Callable[[], T], on_reject: Callable[[], None] | None = None
 ) -> T:
-    """Runs `act` with the planned fault of this call, if there is one. For a `reject` fault runs `on_reject` first, if
-    given. Raises YouTubeError if the fault refuses the call.
+    """Runs `act` and returns its result, with the delay or failure of the fault that a test has planned for this call.
+    Raises YouTubeError if the fault answers the call with an error.
+
+    If `on_reject` is given, a fault of the mode `reject` does not raise an error. It only makes `on_reject` run before
+    `act`.
     """
     mode = sim.faults.take("YT", operation, g.channel.account_id)
     if mode == "reject" and on_reject:

@@ -68,7 +68,7 @@ _SCHEMA_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The description of one method of the API."""
+    """What Google's description allows in a call of one method of the YouTube API."""
 
     #: The token needs at least one of these scopes.
     scopes: tuple[str, ...]

@@ -23,8 +23,8 @@ def blueprints(sim: Simulation) -> tuple[Blueprint, Blueprint]:
     rules = Rules("YT", 3_599, 10 * 365 * routes.DAY, False, s256)
 
     def is_offline(person: Person) -> bool:
-        """Whether this login gives a refresh token: it must ask for `access_type=offline`, and must ask the person for
-        consent, as it does at the first login or with `prompt=consent`.
+        """Whether this login gives a refresh token. It does if it has `access_type=offline` and asks the person for
+        consent. It asks at the person's first login, and with `prompt=consent`.
         """
         asks = "consent" in request.args.get("prompt", "").split() or not person.grants
         return request.args.get("access_type") == "offline" and asks

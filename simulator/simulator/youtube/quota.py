@@ -26,8 +26,8 @@ class Quota:
         self._used: Counter[tuple[str, str, date]] = Counter()
 
     def take(self, channel_id: str, bucket: str, count: int = 1) -> None:
-        """Counts a use of a quota ("uploads" or "units"). Raises YouTubeError quotaExceeded if the quota does not
-        suffice.
+        """Adds `count` to what the channel has used of a quota today. `bucket` is "uploads" or "units". Raises
+        YouTubeError quotaExceeded if the rest of the quota is too small.
         """
         key = (channel_id, bucket, self._clock.now().astimezone(_PACIFIC).date())
         with self._lock:

@@ -44,8 +44,8 @@ class Video:
 
 
 def check(video: Any) -> dict[str, Any]:
-    """Checks the metadata of a new video and returns their `snippet` and `status`. Raises YouTubeError if YouTube
-    would refuse them.
+    """Checks the metadata of a new video. Returns two of its objects: `snippet` and `status`. Raises YouTubeError if
+    YouTube would refuse the metadata.
     """
     if not isinstance(video, dict):
         raise invalid("invalidVideoMetadata", "The request metadata is invalid.")
