@@ -115,7 +115,10 @@ def owners_of(urls: dict[str, str]) -> list[Owner]:
 def establish(
     admin_url: str, owners: Sequence[Owner], *, kept_roles: Sequence[str] = (), is_dedicated: bool = False
 ) -> None:
-    """Creates the roles and databases, or corrects them.
+    """Creates the role and the database of each owner, or corrects them.
+
+    Processes that are connected with one of the `kept_roles` keep their rights to the databases. `is_dedicated`: also
+    closes the databases `postgres` and `template1` to PUBLIC.
 
     Raises Refused for unsafe settings, and psycopg2.Error when a statement fails. After an error the changes made so
     far stay, and the next run does the rest.
