@@ -3,8 +3,8 @@
 DATABASE_URL_<SERVICE> names both. The role gets its password and owns the database, to which no other service's role
 may connect. If the database exists already with another owner, the new role becomes the owner of the database, its
 tables and its functions. Processes may still be connected with the old role: name that role in KEPT_DATABASE_ROLES,
-and it keeps its rights. A superuser keeps them without that. The command may be repeated at any time, and changes only
-what differs.
+and it keeps its rights. A superuser keeps its rights in any case. The command may be repeated at any time, and changes
+only what differs.
 
 A service migrates and runs as one role, the owner of its database. A second role without the right to change tables
 would not protect the rows: an attacker in the process could read and delete them with the rights that the service

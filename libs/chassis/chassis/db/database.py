@@ -88,8 +88,8 @@ class Database:
         self._after_commit: dict[str, Callable[[], None]] = {}
 
     def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
-        """Calls `callback` after each commit of a transaction that set `connection.info[mark]`. This wakes the outbox
-        relay, for example.
+        """Calls `callback` after each commit of a transaction that set `connection.info[mark]`. Used to wake a worker
+        loop for rows that the transaction wrote.
         """
         self._after_commit[mark] = callback
 

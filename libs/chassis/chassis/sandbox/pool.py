@@ -61,7 +61,9 @@ class OutOfLimits(WorkFailed):
 
 
 class NotStarted(ApiError):
-    """Raised as SERVICE_UNAVAILABLE when no process could be started for the work. A retry may help."""
+    """Raised as SERVICE_UNAVAILABLE when no process could be started for the work, or when a program's process was
+    killed before it reported the exit status. A retry may help.
+    """
 
     def __init__(self, problem: str) -> None:
         super().__init__(SERVICE_UNAVAILABLE, retry_after_seconds=2)
