@@ -23,7 +23,7 @@ def text(name: str, default: str | None = None) -> str:
     (a mounted secret), else the default.
 
     An empty variable or file counts as unset if the other one has contents. Raises ConfigError if both have contents,
-    if the file cannot be read, or if there is no value.
+    if the file cannot be read, or if nothing is set and there is no default.
     """
     value = os.environ.get(name)
     path = os.environ.get(f"{name}_FILE")
@@ -218,12 +218,13 @@ def amqp_url() -> str:
 
 
 def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult, dict[str, str], str]:
-    """Splits a connection URL, and adds to it a file of certificate authorities as the query parameter `parameter`.
+    """Splits a connection URL, and adds a file of certificate authorities to its query parameters, as `parameter`.
 
-    The setting `name` has the path of the file. Returns the URL's parts, its query parameters and the path from the
-    setting, which is "" if the setting is missing. The URL itself may name a file instead, which is kept. Raises
-    ConfigError if setting and URL name different files, or if the file cannot be used. So a wrong file is found at the
-    start of the process and not when it connects.
+    The setting `name` has the path of the file. If it is missing, nothing is added, but the URL itself may name a file.
+    Returns the URL's parts, all query parameters, and the path from the setting ("" if missing).
+
+    Raises ConfigError if the setting and the URL name different files, or if the file cannot be used. So a wrong file
+    is found when the process starts, not when it connects.
     """
     parts = urlsplit(url)
     query = dict(parse_qsl(parts.query))
@@ -246,7 +247,7 @@ def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult,
 
 
 def signatures(name: str) -> Signatures:
-    """Returns the keys that sign and verify the messages of `name`.
+    """Returns the keys with which the process `name` signs and verifies messages.
 
     Raises ConfigError when a key is malformed. Unless unsigned messages are allowed, a missing key is an error too.
     """

@@ -3,8 +3,8 @@
 DATABASE_URL_<SERVICE> names both. The role gets its password and owns the database, to which no other service's role
 may connect. If the database exists already with another owner, the new role becomes the owner of the database, its
 tables and its functions. Processes may still be connected with the old role: name that role in KEPT_DATABASE_ROLES,
-and it keeps its rights. A superuser keeps them without that. The command may be repeated at any time, and changes only
-what differs.
+and it keeps its rights. A superuser keeps its rights in any case. The command may be repeated at any time, and changes
+only what differs.
 
 A service migrates and runs as one role, the owner of its database. A second role without the right to change tables
 would not protect the rows: an attacker in the process could read and delete them with the rights that the service
@@ -115,7 +115,10 @@ def owners_of(urls: dict[str, str]) -> list[Owner]:
 def establish(
     admin_url: str, owners: Sequence[Owner], *, kept_roles: Sequence[str] = (), is_dedicated: bool = False
 ) -> None:
-    """Creates the roles and databases, or corrects them.
+    """Creates the role and the database of each owner, or corrects them.
+
+    Processes that are connected with one of the `kept_roles` keep their rights to the databases. `is_dedicated`: also
+    closes the databases `postgres` and `template1` to PUBLIC.
 
     Raises Refused for unsafe settings, and psycopg2.Error when a statement fails. After an error the changes made so
     far stay, and the next run does the rest.

@@ -7,7 +7,7 @@ its name, and can forge other senders' messages only to itself. (Ed25519 would n
 and 150 to 300 to verify a frame; HMAC takes 3 to 7.)
 
 A call is valid until CLOCK_SECONDS after its deadline. An event may wait for days; its receiver's inbox detects a
-repetition. Pure.
+repetition. No I/O.
 """
 
 import hmac
@@ -125,7 +125,7 @@ class Signatures:
 
     def sender_of_call(self, reply_to: str, signature: str | None, body: bytes, now: float) -> Peer:
         """Verifies a frame of calls, and returns its sender. `now`: Unix time. Raises Refused if the signature is not
-        valid.
+        valid. An unsigned frame passes if unsigned messages are allowed; its sender has no name.
         """
         if not signature:
             if self.unsigned_allowed:

@@ -1,6 +1,6 @@
-"""The format of API tokens: prefix, 32 random bytes in base62, CRC-32 checksum (decisions "Token").
+"""The format of API tokens: prefix, 32 random bytes in base62, CRC-32 checksum (docs/decisions.md, "Token").
 
-Pure. The accounts service creates tokens and finds them by hash; the gateway refuses malformed ones without a call.
+No I/O. The accounts service creates tokens and finds them by hash; the gateway refuses malformed ones without a call.
 """
 
 import hashlib

@@ -33,7 +33,9 @@ class Seen:
 
 @dataclass(frozen=True)
 class Point:
-    """The newest value of a metric of one process for one set of attributes; for a histogram, its count."""
+    """The newest value that a process has sent for a metric and one set of attributes. The value of a histogram is its
+    count.
+    """
 
     value: float
     attributes: dict[str, Any]

@@ -312,7 +312,8 @@ def recording() -> "Iterator[Collector]":
 
 @pytest.fixture
 def seeds() -> range:
-    """Returns the seeds in INTERLEAVING_SEED (`7`, or `7:12` for 7 to 11), else 0 to 99 (FULL_SIZE=1: 0 to 1999)."""
+    """Returns the seeds to run: 0 to 99, or 0 to 1999 with FULL_SIZE=1. If INTERLEAVING_SEED is set, returns only its
+    seeds: `7` means one seed, `7:12` means 7 to 11."""
     only = os.environ.get("INTERLEAVING_SEED")
     if only:
         first, _, end = only.partition(":")

@@ -23,11 +23,16 @@ _EMPTY_LOOKS = 2
 
 
 class ConsumerWatch:
-    """Checks whether one service consumes its call queue, over a separate channel. Use it in the link's I/O thread
-    only."""
+    """Checks over a separate channel whether any process consumes the call queue of one service.
+
+    The service counts as away when several checks in a row find no consumer. Use this class in the link's I/O thread
+    only.
+    """
 
     def __init__(self, link: Link, service: str, on_away: Callable[[int], None]) -> None:
-        """`on_away` is called with the number of waiting frames, at each check while the service counts as away."""
+        """`on_away` is called at each check while the service counts as away. It gets the number of frames that wait in
+        the call queue.
+        """
         self._link = link
         self._service = service
         self._on_away = on_away

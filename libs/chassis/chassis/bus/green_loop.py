@@ -27,7 +27,9 @@ class Hub(Protocol):
     """
 
     def watch(self, file: int, is_write: bool, ready: Callable[[], object]) -> Cancel:
-        """Calls `ready` whenever the file can be read or written, until cancelled."""
+        """Calls `ready` whenever the file can be written (`is_write`) or read (otherwise). The returned function ends
+        that.
+        """
 
     def after(self, seconds: float, callback: Callable[[], object]) -> Cancel: ...
 

@@ -79,8 +79,8 @@ class PendingCall:
 
 
 def unavailable(reason: str, error_type: type[ApiError] = ApiError) -> ApiError:
-    """Builds the error SERVICE_UNAVAILABLE and logs it. Its note has the reason, which the operator sees and clients
-    do not.
+    """Builds the error SERVICE_UNAVAILABLE and logs it. Adds `reason` as a note of the exception, for the operator;
+    clients do not see it.
     """
     log.warning("service_unavailable", reason=reason)
     error = error_type(SERVICE_UNAVAILABLE, retry_after_seconds=1)

@@ -1,4 +1,6 @@
-"""Counts and logs messages that failed a check (docs/security.md; the alert is in docs/observability.md)."""
+"""Counts and logs refused messages, such as those without a valid signature. docs/security.md explains the checks,
+docs/observability.md the alert.
+"""
 
 import structlog
 

@@ -338,8 +338,9 @@ class _SendQueue:
         self.flush()
 
     def flush_if_free(self) -> None:
-        """Sends the waiting calls, or does nothing while FRAMES_ON_THEIR_WAY frames are unanswered. A frame that was
-        sent more than FRESH_SECONDS ago does not count."""
+        """Sends the waiting calls, unless FRAMES_ON_THEIR_WAY frames to the service are unanswered. Frames that were
+        sent more than FRESH_SECONDS ago do not count.
+        """
         recently = time.monotonic() - FRESH_SECONDS
         for frame_id, sent_at in list(self._unanswered.items()):
             if sent_at < recently:

@@ -376,8 +376,8 @@ def call(use_case: Callable[..., Any], *, live: bool = False) -> Callable[..., A
     """Makes an RPC method that calls `use_case` with `self.app`, and with `caller` and `request` if it has these
     parameters.
 
-    `live`: the call needs a slot of `self.app.live_call`, because it calls other servers while its client waits. An
-    account gets only a share of these slots.
+    `live`: the use case calls other servers while its client waits. So it runs only with a slot of
+    `self.app.live_call`. An account gets only a share of these slots.
     """
     names = [name for name in ("caller", "request") if name in signature(use_case).parameters]
 

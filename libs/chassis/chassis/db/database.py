@@ -88,8 +88,9 @@ class Database:
         self._after_commit: dict[str, Callable[[], None]] = {}
 
     def on_commit(self, mark: str, callback: Callable[[], None]) -> None:
-        """Calls `callback` (to wake the outbox, say) after each commit of a transaction that set
-        `connection.info[mark]`."""
+        """Calls `callback` after each commit of a transaction that set `connection.info[mark]`. Used to wake a worker
+        loop for rows that the transaction wrote.
+        """
         self._after_commit[mark] = callback
 
     @contextmanager
@@ -179,8 +180,8 @@ class Prepared:
     """A prepared statement. The server parses and plans it only once per connection. Parsing and planning are most of
     the cost of a small query.
 
-    It is made from a SQLAlchemy statement, or from text with values as %(name)s and casts where their types are
-    ambiguous.
+    It is made from a SQLAlchemy statement or from SQL text. The text has a placeholder such as %(name)s for each value,
+    with a cast where the type is ambiguous.
     """
 
     def __init__(self, statement: Any) -> None:
@@ -238,12 +239,14 @@ def _note_made(_connection: Any, record: Any) -> None:
 
 
 def _replace_if_ended(connection: Any, record: Any, _fairy: Any) -> None:
-    """Replaces an idle connection that the server has closed, for example in a restart, so that the next user of the
+    """Replaces an idle connection that the server has closed, for example in a restart. So the next user of the
     connection gets no error.
 
-    To find out, reads what the server has sent already, which takes 0.4 µs and no round trip: a last message, and the
-    end of the connection. A connection that was opened just now is not checked, because the pool would try again and
-    raise its own error. If such a connection has ended, its first statement reports an outage.
+    To notice that, reads twice what has already arrived: a server sends a last message before it closes a connection.
+    This takes 0.4 µs and no round trip.
+
+    A connection that was opened just now is not checked, because the pool would try again and raise its own error. If
+    such a connection has ended, its first statement reports an outage.
     """
     if record.info.pop(_MADE_NOW, False):
         return

@@ -204,10 +204,13 @@ class WorkerLease:
         return worker_id is not None and worker_id == self._id and self.now() < self._deadline
 
     def reap(self, lapse: Lapse) -> int:
-        """Ends the claims of workers whose lease has expired, by calling `lapse`. Returns how many claims it ended.
+        """Ends the claims of workers whose lease has expired. Returns how many claims it ended.
 
-        Rows that are locked are left to the next call. Does nothing until this process's own renewals have succeeded
-        for GRACE_SECONDS.
+        Calls `lapse(connection, worker_id)` in one transaction after another. Each call ends a batch of a worker's
+        claims, and returns how many it ended and whether none is left. Rows that are locked are left to the next
+        `reap`.
+
+        Does nothing until this process's own renewals have succeeded for GRACE_SECONDS.
         """
         steady_since = self._steady_since
         if steady_since is None or self.now() - steady_since < GRACE_SECONDS:

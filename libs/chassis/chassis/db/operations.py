@@ -125,14 +125,14 @@ def once(database: Database, caller: Caller, work: Callable[[], T], again: Calla
     instead.
 
     `work` raises Done when it finds such a result. If `work` raises an ApiError, `once` looks for a result too, because
-    an earlier try may have committed although its answer was lost. If there is none, raises the error.
+    an earlier try may have committed although its answer was lost. If there is none, raises the error of `work`.
 
-    If the error is a refusal, this try and all earlier ones are voided first, so that none of them can store anything
-    later. SERVICE_UNAVAILABLE and errors that leave the outcome open void nothing. Nor do errors of an operator, who
-    may repeat a refused command.
+    If that error is a refusal, `once` first voids this try and all earlier ones, so that none of them can store
+    anything later. It voids nothing for SERVICE_UNAVAILABLE, for errors that leave the outcome open, and for an
+    operator, who may repeat a refused command.
 
-    `again` returns None for a result that does not count, such as a post that its platform refused. Then the error of
-    `work` is raised, or IDEMPOTENCY_IN_PROGRESS after Done.
+    `again` returns None for a result that does not count, such as a post that its platform refused. `once` then raises
+    the ApiError of `work`, or IDEMPOTENCY_IN_PROGRESS if `work` raised Done.
     """
     try:
         return work()

@@ -159,10 +159,14 @@ def is_allowed(address: str | IPv4Address | IPv6Address, port: int, allowed: All
 def check_url(url: str, routed_hosts: Collection[str] = (), allowed: AllowedNetworks = ()) -> ParsedTarget:
     """Checks and parses an http(s) URL of a public host. The host's addresses are checked later, when connecting.
 
-    Three kinds of private hosts are accepted too: names in `routed_hosts` (the names in OUTBOUND_HOST_MAP, in lower
-    case); IP addresses in `allowed` networks, if the network's ports include the URL's; and any well-formed name, if
-    some `allowed` network includes the port, because the name may have an address there. Raises UnsafeAddress for any
-    other URL.
+    Three kinds of private hosts are accepted too:
+
+    - names in `routed_hosts`, which are the names in OUTBOUND_HOST_MAP in lower case;
+    - IP addresses in an `allowed` network whose ports include the URL's port;
+    - any well-formed name, if the ports of some `allowed` network include the URL's port, because the name may have an
+      address in that network.
+
+    Raises UnsafeAddress for any other URL.
     """
     if len(url) > MAX_URL_LENGTH:
         raise UnsafeAddress(f"The URL is longer than {MAX_URL_LENGTH} characters.")

@@ -117,7 +117,9 @@ def seconds_left(deadline: float) -> float:
 
 
 def turn_seconds(deadline: float, addresses_left: int) -> float:
-    """Returns how many seconds to try one of several addresses, so that time is left for the others."""
+    """Returns for how many seconds to try the next address of a host, if `addresses_left` have not been tried: a share
+    of the time until the deadline (monotonic), so that the other addresses get a try too.
+    """
     left = seconds_left(deadline)
     return min(left, max(_ADDRESS_SECONDS, left / addresses_left))
 

@@ -76,8 +76,8 @@ class Outbound(urllib3.PoolManager):
     ) -> None:
         """Makes a pool that keeps up to `connections` open for each host.
 
-        Without `ssl_context`, it trusts the public authorities. A call that is repeated by `retries` may take its full
-        time again.
+        Without `ssl_context`, it trusts the public authorities. urllib3 repeats failed calls as `retries` says; the
+        ceiling applies to each repetition separately.
         """
         silence = None if math.isinf(limits.silence_seconds) else limits.silence_seconds
         super().__init__(

@@ -136,10 +136,10 @@ class WebhookConnection:
         self._connection = self._socket = self._peer = None
 
     def _addresses(self, target: ParsedTarget, deadline: float) -> list[str]:
-        """Returns the IP addresses of the target's host that we may connect to: those in allowed networks or, if there
-        are none, all of them if all are public.
+        """Returns the IP addresses of the target's host that we may connect to.
 
-        Raises UnsafeAddress if there is neither, and PostFailed if the lookup fails.
+        If some of them are in allowed networks, returns only these. Otherwise returns all if all are public. Raises
+        UnsafeAddress if there is none or one is not public, and PostFailed if the lookup fails.
         """
         if is_address(target.host):
             return [target.host]  # checked with the URL
@@ -164,10 +164,10 @@ class WebhookConnection:
         return found
 
     def _is_quiet(self) -> bool:
-        """Whether nothing has arrived on the idle connection. If something has, be it data or the end of the
-        connection, the server is closing it.
+        """Whether the connection is open and nothing has arrived on it since the last answer.
 
-        Returns True without a check for a connection that was used just now.
+        If something has arrived, be it data or the end of the connection, the server is closing it. A connection that
+        was used just now is not checked, and counts as quiet.
         """
         sock = self._connection.sock if self._connection is not None else None
         is_fresh = time.monotonic() - self._used_at < _FRESH_SECONDS

@@ -4,7 +4,7 @@ A loop runs again at once while it finds work (returns 1 or more), otherwise aft
 wakes it. A run that hangs is killed at its deadline. A run that fails is logged, and tried again after the interval.
 
 When a service stops, it ends its loops first, then waits for its calls and for tasks that the loops started. Loops with
-`until_the_end` go on until these calls and tasks have ended, for example to renew their leases.
+`until_the_end` go on until these calls and tasks have ended, for example to renew the lease of the process.
 """
 
 import threading
@@ -132,7 +132,8 @@ def loop(
     """Marks `def method(self) -> int`, which returns the number of rows it processed, as a worker loop.
 
     `until_the_end`: while the service stops, the loop goes on during the last calls and the method marked `@finish`,
-    for example to renew their leases. The database stays open until the loop has ended; the bus may be closed before.
+    for example to renew the lease of the process. The database stays open until the loop has ended; the bus
+    may be closed before.
     """
 
     def mark(function: F) -> F:

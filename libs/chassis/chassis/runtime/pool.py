@@ -15,7 +15,10 @@ Task = Callable[[], None]
 
 
 class Pool:
-    """Runs at most `size` tasks at once, in green threads of a service or real threads of tests."""
+    """Runs at most `size` tasks at once, in green threads of a service or real threads of tests.
+
+    Each task has a kind of work. `fill` leaves a place for each other kind that has no running task.
+    """
 
     def __init__(self, size: int) -> None:
         self.size = size

@@ -61,7 +61,9 @@ class OutOfLimits(WorkFailed):
 
 
 class NotStarted(ApiError):
-    """Raised as SERVICE_UNAVAILABLE when no process could be started for the work. A retry may help."""
+    """Raised as SERVICE_UNAVAILABLE when no process could be started for the work, or when a program's process was
+    killed before it reported the exit status. A retry may help.
+    """
 
     def __init__(self, problem: str) -> None:
         super().__init__(SERVICE_UNAVAILABLE, retry_after_seconds=2)
@@ -122,9 +124,9 @@ class SandboxPool:
     ) -> Any:
         """Runs `module.function(argument, files)` in its own process, and returns its result, a JSON value.
 
-        `files` are open descriptors to pass. `has_threads`: the function may start threads. `has_turn`: the caller is
-        inside a `turn` block, which has reserved a process. Raises WorkFailed if the function raised an exception,
-        OutOfLimits if it exceeded a limit, and NotStarted if no process could be started.
+        `files` are open descriptors to pass. `has_threads`: the function may start threads. `has_turn`: the caller has
+        reserved a process with `turn`. Raises WorkFailed if the function raised an exception, OutOfLimits if it
+        exceeded a limit, and NotStarted if no process could be started.
         """
         order = _Order(function=function, argument=argument, has_threads=has_threads, limits=self._limits)
         return self._answer(order, files, has_turn=has_turn)
@@ -149,8 +151,10 @@ class SandboxPool:
         """Runs a program (path and arguments), and returns its exit status; if a signal ended it, minus that signal.
 
         The program gets `files` as its descriptors from 0 on. `limits` replace those of the pool. `has_turn`: the
-        caller is inside a `turn` block. Raises WorkFailed when the program cannot be run, NotStarted when a later call
-        may succeed or when something outside ended the program.
+        caller has reserved a process with `turn`.
+
+        Raises WorkFailed when the program cannot be executed. Raises NotStarted when no process could be started, and
+        also when no exit status came, for example because the pool was closed meanwhile.
         """
         order = _Order(program=tuple(program), limits=limits or self._limits)
         with self._sent(order, files, has_turn=has_turn) as channel:
@@ -248,7 +252,8 @@ class SandboxPool:
 def _read_answer(channel: socket.socket) -> Any:
     """Reads a process's answer and returns the result in it.
 
-    Raises WorkFailed, OutOfLimits, NotStarted; EOFError or OSError when there is no answer.
+    Raises WorkFailed, OutOfLimits or NotStarted if the answer reports that error, and WorkFailed if the answer is
+    malformed. Raises EOFError or OSError when there is no complete answer.
     """
     try:
         said = msgspec.json.decode(_read_framed(channel), type=_Answer)

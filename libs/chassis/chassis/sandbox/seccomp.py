@@ -77,7 +77,7 @@ def is_available() -> bool:
 
 
 def decoder_filter(machine: str, *, may_execute: bool = False, has_threads: bool = False) -> bytes:
-    """Returns the filter's instructions for a machine ("x86_64", "aarch64").
+    """Returns the filter's instructions for a kind of processor: `machine` is x86_64 or aarch64.
 
     `has_threads`: threads may be started. `may_execute`: programs may be started by execve, and threads too.
     """

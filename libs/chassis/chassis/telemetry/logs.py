@@ -26,8 +26,9 @@ log = structlog.get_logger()
 
 
 def _named(service: str) -> Processor:
-    """Returns a structlog processor that adds `service` to every log line. Services that share a process bind their
-    own."""
+    """Returns a structlog processor that adds `service` to log lines. A service that shares its process with others
+    binds its own name, which is kept.
+    """
 
     def name(_logger: object, _method: str, event: EventDict) -> EventDict:
         event.setdefault("service", service)
@@ -68,8 +69,8 @@ def configure(service: str, level: str = "info") -> None:
 
 
 def format_exception(exc_info: Any) -> str:
-    """Formats an exception and its causes, with tracebacks and messages. A message is that of `message_of`, which
-    leaves out the row that a database's error quotes.
+    """Formats an exception and its causes, with tracebacks and messages. From a database's error it leaves out the row
+    that the message quotes.
     """
     return "\n".join(_lines(exc_info[1]))
 

@@ -1,7 +1,7 @@
 """Counters, histograms and gauges, declared in the modules that use them. While telemetry is off they record nothing.
 
-Attributes come from fixed sets (route, method, platform, code), never ids. `DECLARED` holds every instrument by name,
-so that tests can compare it with dashboards and rules.
+An attribute, such as a route, a platform or an error code, has a fixed set of values; no attribute is an id. `DECLARED`
+holds every instrument by name, so that tests can compare it with dashboards and rules.
 
 Values are added up here and converted to the SDK's records when they are sent (`snapshots`): the SDK's instruments take
 6 to 7 µs for each value, this module's less than one. A count may be lost if two real threads record at once; services
@@ -33,7 +33,7 @@ WAIT_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3
 
 
 class Instrument:
-    """Base class of metrics. `unit` is written as in OTLP (s, By, {post})."""
+    """Base class of metrics. `unit` is written as in OTLP, for example s, By or {post}."""
 
     def __init__(self, name: str, unit: str, description: str) -> None:
         self.name, self.unit, self.description = name, unit, description

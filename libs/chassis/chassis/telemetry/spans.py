@@ -95,8 +95,9 @@ def site_of(host: str) -> str:
 
 
 class Traced:
-    """A context manager for a span, which is the current span inside the block. If `duration` is given, it records the
-    block's duration."""
+    """A context manager for a span, which is the current span inside the block. If the histogram `duration` is given,
+    the block's duration is recorded in it.
+    """
 
     __slots__ = ("_attributes", "_began", "_duration", "_token", "span")
 

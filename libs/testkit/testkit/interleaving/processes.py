@@ -116,8 +116,10 @@ class Process:
         lost: Callable[[], Exception],
         connection: Any = None,
     ) -> Result:
-        """Runs `action` between two stops; outside a run, without stops. Raises Killed if the process is killed at a
-        stop, and the error that `lost()` returns if the connection is broken there.
+        """Stops the calling thread, runs `action`, stops the thread again, and returns the result of `action`.
+
+        Raises Killed if the process is killed at a stop, and the error that `lost()` returns if the connection is
+        broken there. While no run is going on, there are no stops. `what` is the name of the action in the trace.
         """
         scheduler = self.scheduler
         if scheduler is None:

@@ -184,7 +184,9 @@ class RunScheduler:
             thread.gate.release()
 
     def _settle(self) -> None:
-        """Waits until every thread has ended or waits: at a stop (where it asks to go on) or for another thread."""
+        """Waits until no thread can go on by itself: each has ended, or waits at a stop, for a lock in PostgreSQL or
+        for another thread. Raises Stuck if no thread reaches a stop for 20 s.
+        """
         end, progress = time.monotonic() + _STUCK_SECONDS, self._progress
         while True:
             with self._changed:
@@ -202,9 +204,10 @@ class RunScheduler:
             self._check(end)
 
     def _held_up(self, moving: list[Thread]) -> set[Thread]:
-        """Returns those of the running threads that wait for a lock in PostgreSQL or for another thread.
+        """Returns those of the threads `moving` that wait for a lock in PostgreSQL or for another thread.
 
-        Asks PostgreSQL only if all threads outside of PostgreSQL sleep.
+        PostgreSQL is asked for the first kind only when every thread that runs no statement is asleep. Until then only
+        threads that wait for another thread are returned.
         """
         if not moving:
             return set()
@@ -217,8 +220,8 @@ class RunScheduler:
         return held | {thread for pid, thread in in_database.items() if pid in blocked}
 
     def _await_change(self) -> None:
-        """Waits until a thread can continue, when all wait for each other: PostgreSQL ends the deadlock. Raises Stuck
-        if that takes more than 20 s.
+        """Called when all threads wait for each other. Waits until one can continue, because PostgreSQL ends the
+        deadlock. Raises Stuck if that takes more than 20 s.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._changes != self._seen, _STUCK_SECONDS):
