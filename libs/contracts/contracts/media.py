@@ -41,7 +41,7 @@ def thumbnail_of(name: str) -> str:
 
 
 class Storage(Record):
-    """How much of its tier's storage an account uses (spec "Media", quota)."""
+    """How much of its tier's storage an account uses (spec.md, "Media", quota)."""
 
     used_bytes: int
     limit_bytes: int
@@ -49,7 +49,7 @@ class Storage(Record):
 
 
 class Media(Record):
-    """An uploaded or generated file (spec "Media")."""
+    """An uploaded or generated file (spec.md, "Media")."""
 
     media_id: str
     filename: str

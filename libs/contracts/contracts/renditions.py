@@ -1,4 +1,6 @@
-"""How a file must be converted so that a platform takes it: scaled, compressed, another type; never cropped. Pure.
+"""Decides how a file must be converted so that a platform takes it. Pure.
+
+A file may be scaled, compressed or changed into another type. It is never cropped.
 
 The service `publishing` tells the user what will be converted, and the service `media` makes the rendition: both use
 these functions. What no conversion can change (shape, length) is checked in `platforms/limits.py` of the service
@@ -24,7 +26,7 @@ _MUCH_LARGER = 16
 
 
 class FileFacts(Record):
-    """The type, size and codecs of a file. None means that a fact is unknown, and is not judged."""
+    """The type, size and codecs of a file. None means that a fact is unknown: it is not compared with any limit."""
 
     #: photo or video
     type: str
@@ -78,8 +80,8 @@ def limits_of(platform_code: str, file: FileFacts) -> FileLimits | None:
 
 
 def need_of(platform_code: str, file: FileFacts) -> Need | None:
-    """Returns the rendition that the platform needs. None if it takes the file as it is, or takes no files of this
-    kind."""
+    """Returns what the file's rendition for the platform must be. Returns None if the platform takes the file as it is,
+    or takes no files of this kind at all."""
     limits = limits_of(platform_code, file)
     if limits is None:
         return None

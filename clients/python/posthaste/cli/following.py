@@ -11,10 +11,10 @@ from posthaste import LimitReached, NoAnswer, ServerError
 
 
 def follow(look: Callable[[], bool], every: float, reassurance: str) -> None:
-    """Calls `look` again and again, `every` seconds after it has returned, until it returns True.
+    """Calls `look` until it returns True. Pauses for `every` seconds between two calls.
 
-    An outage, a restart of the server or a rate limit does not end this: the function prints one line with
-    `reassurance` and continues. Other errors are raised.
+    If `look` fails because the server is away, or because a rate limit refuses the call, prints one line with
+    `reassurance` and continues. Raises all other errors.
     """
     is_cut = False
     while True:
