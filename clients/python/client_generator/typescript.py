@@ -229,7 +229,7 @@ def _plain_type(kind: str | None, schema: Schema, prefix: str, *, is_input: bool
 
 
 def _union(types: Iterable[str]) -> str:
-    """Returns `A | B | null`, with null last, or unknown if one of the types is unknown."""
+    """Returns the union of the types, such as `A | B | null`, with null last. Returns `unknown` if one is unknown."""
     found = list(dict.fromkeys(types))
     if "unknown" in found:
         return "unknown"

@@ -42,8 +42,8 @@ def decode(kind: type[T], value: Any) -> T:
 
 
 def encode(value: Any) -> Any:
-    """Returns the JSON value of an argument, without the parts that are UNSET. Raises ValueError for a datetime without
-    a time zone."""
+    """Returns the JSON value of an argument. Leaves out the fields whose value is UNSET. Raises ValueError for a
+    datetime without a time zone."""
     if isinstance(value, datetime):
         return timestamp(value)
     if isinstance(value, Mapping):

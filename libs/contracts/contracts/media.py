@@ -302,8 +302,8 @@ class LocatedFile(Record):
 
 
 class SandboxReport(Record):
-    """How the process that decodes uploads is confined, on the machine of the replica that answers the call
-    (`chassis.sandbox.confinement`)."""
+    """How the process that decodes uploads is confined on the machine of the replica that answers. The module
+    `chassis.sandbox.confinement` describes the parts of the sandbox."""
 
     #: 0: no Landlock. Version 4 and later also refuse TCP.
     landlock_abi: int

@@ -156,7 +156,7 @@ def _usual_sound(file: FileFacts) -> tuple[str, ...]:
 
 
 def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
-    """Returns the nearest size of the same shape that the platform's limits allow: (width, height) in pixels."""
+    """Returns the nearest size of the same shape that the platform's limits allow: width and height in pixels."""
     shorter, longer = sorted((width, height))
     scale = min(
         1.0,
@@ -185,8 +185,8 @@ def _picture(platform_code: str, file: FileFacts) -> Need:
 
 
 def _scaled(width: int, height: int, scale: float, pixels: int | None) -> tuple[int, int]:
-    """Multiplies both sides by `scale`, then shrinks the image to at most `pixels` in all (None: no limit). Rounding
-    changes the shape by at most half a pixel.
+    """Returns the width and the height, multiplied by `scale`. Makes both smaller still if the image would have more
+    than `pixels` pixels in all; None means no limit. Rounding changes the shape by at most half a pixel.
     """
     shorter, longer = sorted((width, height))
     # A hair more than the product, which may be 1,079.9999 for 1,080.

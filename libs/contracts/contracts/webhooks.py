@@ -214,7 +214,7 @@ class ReplayDelivery(Record):
     ctl="enable_subscription rotate_keys",
 )
 class WebhooksApi(Protocol):
-    """The RPC methods of the webhooks service. The operator may call `enable_subscription` too, for any account."""
+    """The RPC methods of the webhooks service. The operator may call `enable_subscription` for any account."""
 
     def create_subscription(self, caller: Caller, request: CreateSubscription) -> CreatedSubscription: ...
     def list_subscriptions(self, caller: Caller, request: ListSubscriptions) -> SubscriptionList: ...

@@ -23,7 +23,7 @@ class NotSignedIn(PosthasteError):
 
 @dataclass
 class Session:
-    """One run of the command line."""
+    """One run of the command line: the server's address, the token, and whether results are printed as JSON."""
 
     url: str | None
     token: str | None
