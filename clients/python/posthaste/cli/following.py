@@ -13,8 +13,8 @@ from posthaste import LimitReached, NoAnswer, ServerError
 def follow(look: Callable[[], bool], every: float, reassurance: str) -> None:
     """Calls `look` until it returns True. Pauses for `every` seconds between two calls.
 
-    If `look` fails because the server is away, or because a rate limit refuses the call, prints one line with
-    `reassurance` and continues. Raises all other errors.
+    If a call of the API in `look` gets no answer, or is refused for a failure of the server or a limit, prints one line
+    with `reassurance` and continues. Raises all other errors.
     """
     is_cut = False
     while True:
