@@ -26,7 +26,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the client: one way to call an operation."""
+    """A method of the client. An operation whose body may be one of several records has a method for each of them."""
 
     #: The method's name in camel case: `schedulePosts`.
     json_name: str
@@ -65,7 +65,7 @@ class Method:
 
 
 def methods_of(description: dict[str, Any]) -> list[Method]:
-    """Returns the methods of the client that the description asks for, in its order."""
+    """Returns the client's methods for the operations of an OpenAPI description, in the order of the description."""
     base_path = urlsplit(description["servers"][0]["url"]).path
     components: dict[str, Schema] = description["components"]["schemas"]
     return [
@@ -79,8 +79,8 @@ def methods_of(description: dict[str, Any]) -> list[Method]:
 
 
 def is_left_out(operation: dict[str, Any]) -> bool:
-    """Whether the operation gets no generated method in the client: its answer is not JSON (pages for browsers,
-    callbacks of platforms), or its body is a file.
+    """Whether the client gets no generated method for the operation. This is so if the answer is not JSON, for example
+    a page for a browser, or if the body is a file.
     """
     return _answer(operation) is None or "multipart/form-data" in _contents(operation)
 

@@ -68,7 +68,7 @@ def _comment(text: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Wraps a text of the API's description into lines, with None in place of null."""
+    """Replaces the word `null` in a text of the API's description by `None`. Returns the text wrapped into lines."""
     return wrap(re.sub(r"\bnull\b", "None", " ".join(text.split())), _WIDTH)
 
 

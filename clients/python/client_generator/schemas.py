@@ -25,12 +25,12 @@ def referenced(schema: Schema) -> str | None:
 
 
 def answer_type(schema: Schema, prefix: str = "") -> str:
-    """Returns the type of a value in an answer. `prefix` is put before the names of records."""
+    """Returns the Python type of a value in an answer, as text. `prefix` is put before the names of records."""
     return _type(schema, prefix, is_input=False)
 
 
 def input_type(schema: Schema, prefix: str = "") -> str:
-    """Returns the type of an argument. Timestamps may also be passed as text."""
+    """Returns the Python type of an argument, as text. For a timestamp this is `datetime | str`."""
     return _type(schema, prefix, is_input=True)
 
 
@@ -71,7 +71,7 @@ def _plain_type(kind: str | None, schema: Schema, prefix: str, *, is_input: bool
 
 
 def _union(types: Any) -> str:
-    """Returns `A | B | None`, with None last; Any if one of the types is Any."""
+    """Returns the union of the types, such as `A | B | None`, with None last. Returns `Any` if one of them is Any."""
     found = list(dict.fromkeys(part for one in types for part in one.split(" | ")))
     if "Any" in found:
         return "Any"

@@ -69,7 +69,7 @@ def codes_module(categories: Mapping[str, str]) -> str:
 
 
 def operations_module(methods: Iterable[Method]) -> str:
-    """Returns src/operations.ts: all operations, in the groups of the description."""
+    """Returns src/operations.ts: a class with all methods. The methods of a tag follow a comment with its name."""
     texts = []
     for tag, group in groupby(methods, lambda method: method.tag):
         own = [text for method in group for text in _texts(method)]
@@ -168,7 +168,7 @@ def _object(arguments: Iterable[Argument]) -> str:
 
 
 def _path(method: Method) -> str:
-    """Returns the line that fills in the ids of a path; empty without ids."""
+    """Returns the line of code that puts the ids into the method's path. Returns "" if the path has no ids."""
     if not method.path_names:
         return ""
     names = ", ".join(name if name == _name(name) else f"{name}: {_name(name)}" for name in method.path_names)
@@ -229,7 +229,7 @@ def _plain_type(kind: str | None, schema: Schema, prefix: str, *, is_input: bool
 
 
 def _union(types: Iterable[str]) -> str:
-    """Returns `A | B | null`, with null last, or unknown if one of the types is unknown."""
+    """Returns the union of the types, such as `A | B | null`, with null last. Returns `unknown` if one is unknown."""
     found = list(dict.fromkeys(types))
     if "unknown" in found:
         return "unknown"
@@ -237,7 +237,7 @@ def _union(types: Iterable[str]) -> str:
 
 
 def _comment(text: str, indent: str, more: str = "") -> str:
-    """Returns a JSDoc comment; empty for an empty text."""
+    """Returns a JSDoc comment with `text` and `more` as its paragraphs. Returns "" if both are empty."""
     paragraphs = [wrap(" ".join(one.replace("*/", "* /").split()), _WIDTH) for one in (text, more) if one]
     if not paragraphs:
         return ""
@@ -255,7 +255,7 @@ def _name(json_name: str) -> str:
 
 
 def _key(json_name: str) -> str:
-    """Returns a field's name, in quotes if it needs them."""
+    """Returns a field's name as a key in TypeScript: in quotes if it is not an identifier."""
     return json_name if re.fullmatch(r"[A-Za-z_]\w*", json_name) else _literal(json_name)
 
 

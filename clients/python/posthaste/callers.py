@@ -1,4 +1,4 @@
-"""Base classes of the generated operations: the methods that send a call, which each client implements."""
+"""The base classes of the generated operations. They declare the methods that send a call."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ T = TypeVar("T")
 
 
 class Caller:
-    """The base class of the synchronous client, which implements both methods. The generated operations call them."""
+    """Declares the two methods with which generated operations send calls. The synchronous client implements them."""
 
     def _call(self, call: Call[T]) -> T:
         raise NotImplementedError
 
     def _iterate(self, call: Call[Any], field: str) -> Iterator[Any]:
-        """Yields the entries of a list: those in `field` of each answer. Sends a request only when it is needed."""
+        """Yields the entries of a list that comes in pages. Each answer holds the entries of one page in `field`.
+        Requests the next page only when its entries are needed."""
         raise NotImplementedError
 
 
 class AsyncCaller:
-    """The base class of the asynchronous client, which implements both methods. The generated operations call them."""
+    """Declares the methods of `Caller` for asyncio. The asynchronous client implements them."""
 
     async def _call(self, call: Call[T]) -> T:
         raise NotImplementedError

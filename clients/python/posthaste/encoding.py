@@ -42,8 +42,8 @@ def decode(kind: type[T], value: Any) -> T:
 
 
 def encode(value: Any) -> Any:
-    """Returns the JSON value of an argument, without the parts that are UNSET. Raises ValueError for a datetime without
-    a time zone."""
+    """Returns the JSON value of an argument. Leaves out the fields whose value is UNSET. Raises ValueError for a
+    datetime without a time zone."""
     if isinstance(value, datetime):
         return timestamp(value)
     if isinstance(value, Mapping):
@@ -137,7 +137,7 @@ def _decoder_of_dict(inner: _Decoder | None) -> _Decoder:
 
 def _decoder_of_union(kinds: list[Any]) -> _Decoder | None:
     """Returns the function that decodes values of a union. A JSON object becomes the first of the union's records whose
-    required fields it has; if it fits none, the first record is tried.
+    required fields it has. If it fits none of them, it is decoded as the first record, which raises UnexpectedAnswer.
     """
     records: list[Any] = [kind for kind in kinds if is_dataclass(kind)]
     others = [kind for kind in kinds if kind not in records]

@@ -13,7 +13,7 @@ from posthaste.error_codes import CATEGORIES
 
 
 class PosthasteError(Exception):
-    """Every exception of this library except those of `posthaste.webhooks`."""
+    """The base class of all exceptions of this library, except those of `posthaste.webhooks`."""
 
 
 class NoAnswer(PosthasteError):

@@ -86,15 +86,15 @@ class Settings:
 
 
 def root_of(base_url: str) -> str:
-    """Returns the address of a server without the path of its API."""
+    """Returns `base_url` without the path of the API and without a slash at the end."""
     return base_url.rstrip("/").removesuffix(BASE_PATH)
 
 
 def settings_of(
     token: str | None, base_url: str | None, timeout_seconds: float, retries: RetryPolicy | None
 ) -> Settings:
-    """Completes the arguments of a client from POSTHASTE_TOKEN and POSTHASTE_URL. Raises PosthasteError if there is no
-    base_url, or it is not an http(s) address.
+    """Returns the settings of a client. Reads a missing token or base_url from the environment variable POSTHASTE_TOKEN
+    or POSTHASTE_URL. Raises PosthasteError if there is no base_url, or if it is not an http(s) address.
     """
     url = base_url or os.environ.get("POSTHASTE_URL", "")
     if not url.startswith(("http://", "https://")):
@@ -111,7 +111,7 @@ def settings_of(
 
 
 def exchange(call: Call[T], settings: Settings) -> Flow[T]:
-    """Sends a call, and repeats it as the policy says. Returns the result.
+    """Sends a call, and repeats it as the client's `RetryPolicy` permits. Returns the result.
 
     Raises NoAnswer if no answer came, ApiError if the server refuses the call, UnexpectedAnswer for an answer that the
     API does not document, and ValueError for an argument that cannot be sent.
@@ -143,7 +143,7 @@ def _check_key(key: str | None) -> None:
 
 
 def send(request: Send, retries: RetryPolicy, *, repeatable: bool, key: str | None = None) -> Flow[Answer]:
-    """Sends a request, and repeats it as the policy says. Returns the last answer, whatever its status. Raises
+    """Sends a request, and repeats it as `retries` permits. Returns the last answer, whatever its status. Raises
     NoAnswer if the last try got no answer.
     """
     tries = 0

@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Failure:
-    """A call without an answer. `reached_server`: the request may have arrived and may have taken effect."""
+    """A call without an answer. `reached_server`: whether the request may have arrived, and may have taken effect."""
 
     reason: str
     reached_server: bool
@@ -84,8 +84,8 @@ def _is_worth_repeating(answer: Answer, body: dict[str, Any] | None, repeatable:
 
 
 def retry_after_seconds(answer: Answer) -> float | None:
-    """Returns the seconds to wait that the header Retry-After asks for, as a number or a date; None if it is missing or
-    malformed.
+    """Returns for how many seconds the header Retry-After asks the client to wait. The header may hold a number or a
+    date. Returns None if it is missing or malformed.
     """
     text = answer.headers.get("retry-after", "").strip()
     if not text:

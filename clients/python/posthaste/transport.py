@@ -22,7 +22,7 @@ def timeout_of(seconds: float) -> httpx2.Timeout:
 
 
 def failure_of(error: Exception, seconds: float) -> Failure:
-    """Returns the Failure for an exception: whether the server was reached, and a text for people."""
+    """Returns the Failure for an exception. It tells whether the server was reached, and has a text for people."""
     if isinstance(error, (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)):
         return Failure(
             f"The server could not be reached: {error or type(error).__name__}", reached_server=False
@@ -35,7 +35,9 @@ def failure_of(error: Exception, seconds: float) -> Failure:
 
 
 def headers_of(request: Send) -> dict[str, str]:
-    """Returns the headers of a request. Adds Content-Length and Content-Type if its body is streamed."""
+    """Returns the headers of a request. For a streamed body, adds Content-Length; and Content-Type if the body has a
+    type.
+    """
     content = request.content
     if content is None or isinstance(content, bytes):
         return request.headers

@@ -1,7 +1,7 @@
 """Uploads files, either in one request, or in parts straight into the storage. Does no network I/O itself.
 
-When an answer is lost, the calls of an upload in parts are repeated, and the upload takes effect once. An upload in one
-request is not repeated then, because the API takes no idempotency key for it.
+If an answer is lost during an upload in parts, the call is repeated, and the upload still takes effect once. An upload
+in one request is not repeated then, because the API takes no idempotency key for it.
 """
 
 from __future__ import annotations

@@ -56,7 +56,8 @@ class MissingSignature(WebhookError):
 
 
 class MalformedSignature(WebhookError):
-    """A header does not have the expected form, such as sha256=<64 hex digits>, v1,<base64> or Unix seconds."""
+    """A header does not have its expected form. X-Svc-Signature holds `sha256=<64 hex digits>`, webhook-signature holds
+    `v1,<base64>`, and webhook-timestamp holds Unix seconds."""
 
     reason = "malformed_header"
 
@@ -99,10 +100,10 @@ class Headers(Protocol):
 
 
 def verify(body: bytes | bytearray | memoryview, header: str | None, secret: str) -> None:
-    """Verifies a delivery by its header X-Svc-Signature. Returns if one of the header's signatures is that of `body`;
-    for 24 hours after the secret was rotated, there are two.
+    """Verifies a delivery by its header X-Svc-Signature. Returns if the header contains the signature of `body` with
+    this secret. For 24 hours after the secret was rotated, the header contains two signatures; one must be right.
 
-    `body` is the request's body as it arrived, before any parsing; `header` the value of X-Svc-Signature. Raises
+    `body` is the request's body as it arrived, before any parsing. `header` is the value of X-Svc-Signature. Raises
     MissingSignature, MalformedSignature or SignatureMismatch for a request that may be forged, and TypeError or
     ValueError for a mistake of the calling code.
     """
@@ -130,8 +131,8 @@ def verify_delivery(
     tolerance_seconds: float = TOLERANCE_SECONDS,
     now: float | None = None,
 ) -> None:
-    """Verifies a delivery by the headers of Standard Webhooks. Returns if webhook-signature contains the right
-    signature of id, timestamp and body, and if the timestamp is at most `tolerance_seconds` from now.
+    """Verifies a delivery by the headers of Standard Webhooks. Returns if both are true: webhook-signature contains the
+    right signature of id, timestamp and body, and the timestamp is at most `tolerance_seconds` before or after now.
 
     `body` is the request's body as it arrived, before any parsing. `headers` are all headers of the request, in upper
     or lower case. `now` is the receiver's time in Unix seconds, by default this machine's. Raises MissingSignature,
@@ -220,8 +221,9 @@ def _text(header: object) -> str:
 
 
 def _standard_headers(headers: Headers) -> tuple[str, str, str]:
-    """Returns id, timestamp and signatures. Raises MissingSignature if one of these headers is missing, and TypeError
-    if `headers` is no mapping.
+    """Returns the values of the three headers of Standard Webhooks: id, timestamp and signatures.
+
+    Raises MissingSignature if one of them is missing, and TypeError if `headers` is no mapping.
     """
     if not hasattr(headers, "items"):
         raise TypeError(f"Pass all of the request's headers, not {type(headers).__name__}")

@@ -20,7 +20,7 @@ JobKind = Literal["image", "image_edit", "video"]
 
 
 class ImageBody(Record):
-    """A request to generate an image (spec "Image body"). It may have at most 3 reference images, URLs and ids
+    """A request to generate an image (spec.md, "Image body"). It may have at most 3 reference images, URLs and ids
     together.
     """
 
@@ -39,7 +39,9 @@ class GenerateImage(ImageBody, kw_only=True):
 
 
 class EditImage(Record):
-    """A request to edit an image. Exactly one of image_url and media_id names the image (spec "Image edit body")."""
+    """A request to edit an image (spec.md, "Image edit body"). Exactly one of image_url and media_id names the
+    image.
+    """
 
     prompt: Prompt
     image_url: str | None = None
@@ -48,7 +50,7 @@ class EditImage(Record):
 
 
 class VideoBody(Record):
-    """A request to generate a video: at most one of image_url and media_id (spec "Video body")."""
+    """A request to generate a video: at most one of image_url and media_id (spec.md, "Video body")."""
 
     prompt: Prompt
     aspect_ratio: Literal["default", "16:9", "9:16"] = "default"
@@ -64,7 +66,7 @@ class GenerateVideo(VideoBody, kw_only=True):
 
 
 class CaptionBody(Record):
-    """A request to write a caption (spec "Caption body")."""
+    """A request to write a caption (spec.md, "Caption body")."""
 
     brand_id: str
     instruction: Prompt
@@ -92,7 +94,7 @@ class JobParams(Record):
 
 
 class AiJob(Record):
-    """A job that generates an image or a video (spec "AiJob")."""
+    """A job that generates an image or a video (spec.md, "AiJob")."""
 
     job_id: str
     kind: str
@@ -113,7 +115,7 @@ class AiJob(Record):
 
 
 class CreditsAfterCharge(Record):
-    """The cost of a job in credits, and the credits that are left (spec "CreditsAfterCharge").
+    """The cost of a job in credits, and the credits that are left (spec.md, "CreditsAfterCharge").
 
     `remaining` is also in the header X-Credits-Remaining.
     """
@@ -201,7 +203,7 @@ class AutoRefill(Record):
 
 
 class CreditsBalance(Record):
-    """An account's credits, the cost of each action, and the packs for sale (spec "CreditsBalance")."""
+    """An account's credits, the cost of each action, and the packs for sale (spec.md, "CreditsBalance")."""
 
     credits: Credits
     costs: tuple[Cost, ...]

@@ -44,9 +44,10 @@ class Caller(Record, omit_defaults=True):
         return self.brand_ids is None or brand_id in self.brand_ids
 
     def check_reach(self, account_id: str, brand_id: str, *, field: str | None = None) -> None:
-        """Refuses resources of another account (404) and brands that the token may not access (403).
+        """Checks that the caller may access a resource of this account and brand.
 
-        Raises ApiError NOT_FOUND (with `field` when the id came in a body or filter), BRAND_NOT_AUTHORIZED.
+        Raises ApiError NOT_FOUND (404) if the account is not the caller's, and BRAND_NOT_AUTHORIZED (403) if the token
+        may not access the brand. `field` is named in the NOT_FOUND error; None if the id was in the path.
         """
         if account_id != self.account_id:
             raise ApiError(NOT_FOUND, **({"field": field} if field else {}))

@@ -1,6 +1,7 @@
-"""Every error that a client can see, in one table (spec "Errors"; decisions "Errors"), and the exception `ApiError`.
+"""Every error that a client can see, in one table, and the exception `ApiError`.
 
-A service refuses only in this way: `raise ApiError(errors.PAGE_PUBLISH_GUARDRAIL, retry_after_seconds=30)`.
+The errors are documented in docs/spec.md, "Errors", and docs/decisions.md, "Errors". To refuse a call, a service raises
+one of them: `raise ApiError(errors.PAGE_PUBLISH_GUARDRAIL, retry_after_seconds=30)`.
 """
 
 from typing import Any

@@ -1,8 +1,8 @@
 """Events between services: the record of each event's data, and who sends and receives it.
 
 The table `EVENTS` defines the topology. Every receiver has one durable queue `events.<receiver>`, so that an event
-published before the first start of a receiver waits for it. Events that clients see have the names of the spec
-("Events").
+published before the first start of a receiver waits for it. Events that clients see have the names of docs/spec.md,
+"Events".
 """
 
 from datetime import datetime

@@ -41,7 +41,7 @@ def thumbnail_of(name: str) -> str:
 
 
 class Storage(Record):
-    """How much of its tier's storage an account uses (spec "Media", quota)."""
+    """How much of its tier's storage an account uses (spec.md, "Media", quota)."""
 
     used_bytes: int
     limit_bytes: int
@@ -49,7 +49,7 @@ class Storage(Record):
 
 
 class Media(Record):
-    """An uploaded or generated file (spec "Media")."""
+    """An uploaded or generated file (spec.md, "Media")."""
 
     media_id: str
     filename: str
@@ -302,8 +302,8 @@ class LocatedFile(Record):
 
 
 class SandboxReport(Record):
-    """How the process that decodes uploads is confined, on the machine of the replica that answers the call
-    (`chassis.sandbox.confinement`)."""
+    """How the process that decodes uploads is confined on the machine of the replica that answers. The module
+    `chassis.sandbox.confinement` describes the parts of the sandbox."""
 
     #: 0: no Landlock. Version 4 and later also refuse TCP.
     landlock_abi: int

@@ -1,4 +1,7 @@
-"""Tiers, their limits and their credit plans as tables (spec "Limits"; decisions "Limits and plans")."""
+"""Tiers, their limits and their credit plans as tables.
+
+Sources: docs/spec.md, "Limits", and docs/decisions.md, "Limits and plans".
+"""
 
 from typing import Literal
 

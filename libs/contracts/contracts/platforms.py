@@ -1,7 +1,7 @@
 """The platforms as data: codes, names, guardrails and capabilities.
 
-Guardrails: spec "Limits". Capabilities and limits: `docs/platforms.md` and its sources. A platform
-consists of its row here, a folder in publishing and a part of the simulator (docs/adding-a-platform.md).
+The guardrails come from docs/spec.md, "Limits"; capabilities and limits from docs/platforms.md and its sources. To a
+platform belong its row here, a folder in publishing and a part of the simulator (docs/adding-a-platform.md).
 """
 
 from typing import Annotated
@@ -24,7 +24,7 @@ MP4, MOV, WEBM = "video/mp4", "video/quicktime", "video/webm"
 
 
 class FileLimits(Record):
-    """Limits of one kind of file. Bounds are inclusive; None means no bound. MB is 2^20 bytes (decisions)."""
+    """Limits of one kind of file. Bounds are inclusive; None means no bound. MB is 2^20 bytes."""
 
     types: tuple[str, ...]
     size_bytes: tuple[int, int | None] = (1, None)

@@ -9,7 +9,7 @@ from contracts.senders import called_by
 
 
 class RateWindow(Record):
-    """The minute window of the X-RateLimit headers; `resets_at` is its end."""
+    """The limit of requests in the current minute, for the X-RateLimit headers. The minute ends at `resets_at`."""
 
     limit: int
     remaining: int
@@ -19,7 +19,7 @@ class RateWindow(Record):
 class Admitted(Record):
     """The answer to one request for admission: admitted, or refused by the limit that `refused_code` names.
 
-    A refusal changes no counter. It is a result, not an exception, because it carries the rate headers too.
+    A refusal changes no counter. It is returned and not raised, because a refused request needs `window` too.
     """
 
     window: RateWindow
@@ -31,9 +31,9 @@ class Admitted(Record):
 class Arrival(Record, omit_defaults=True):
     """A request that asks for admission.
 
-    `meter`: the monthly counter that the request uses: "reads", "publishes", "replies", "writes" (counted, without a
-    limit) or "" for none. A replay has "", and so has a request whose token lacks the scope: they count only for the
-    minute and the day. A request metered as publishes or replies also counts as a write.
+    `meter` is the monthly counter that the request uses: "reads", "publishes", "replies", "writes", or "" for none.
+    "writes" has no limit; "publishes" and "replies" count as writes too. A request that gets the stored answer of its
+    idempotency key has "", and so has one whose token lacks the scope. Both count only for the minute and the day.
     """
 
     caller: Caller
@@ -104,7 +104,7 @@ class BucketUse(Record):
 
 
 class Usage(Record):
-    """An account's use of its monthly counters in this month (spec "Account view", quota.monthly)."""
+    """An account's use of its monthly counters in this month (spec.md, "Account view", quota.monthly)."""
 
     year_month: str
     resets_at: datetime

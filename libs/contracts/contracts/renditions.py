@@ -1,4 +1,6 @@
-"""How a file must be converted so that a platform takes it: scaled, compressed, another type; never cropped. Pure.
+"""Decides how a file must be converted so that a platform takes it. Pure.
+
+A file may be scaled, compressed or changed into another type. It is never cropped.
 
 The service `publishing` tells the user what will be converted, and the service `media` makes the rendition: both use
 these functions. What no conversion can change (shape, length) is checked in `platforms/limits.py` of the service
@@ -24,7 +26,7 @@ _MUCH_LARGER = 16
 
 
 class FileFacts(Record):
-    """The type, size and codecs of a file. None means that a fact is unknown, and is not judged."""
+    """The type, size and codecs of a file. None means that a fact is unknown: it is not compared with any limit."""
 
     #: photo or video
     type: str
@@ -78,8 +80,8 @@ def limits_of(platform_code: str, file: FileFacts) -> FileLimits | None:
 
 
 def need_of(platform_code: str, file: FileFacts) -> Need | None:
-    """Returns the rendition that the platform needs. None if it takes the file as it is, or takes no files of this
-    kind."""
+    """Returns what the file's rendition for the platform must be. Returns None if the platform takes the file as it is,
+    or takes no files of this kind at all."""
     limits = limits_of(platform_code, file)
     if limits is None:
         return None
@@ -154,7 +156,7 @@ def _usual_sound(file: FileFacts) -> tuple[str, ...]:
 
 
 def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
-    """Returns the nearest size of the same shape that the platform's limits allow: (width, height) in pixels."""
+    """Returns the nearest size of the same shape that the platform's limits allow: width and height in pixels."""
     shorter, longer = sorted((width, height))
     scale = min(
         1.0,
@@ -183,8 +185,8 @@ def _picture(platform_code: str, file: FileFacts) -> Need:
 
 
 def _scaled(width: int, height: int, scale: float, pixels: int | None) -> tuple[int, int]:
-    """Multiplies both sides by `scale`, then shrinks the image to at most `pixels` in all (None: no limit). Rounding
-    changes the shape by at most half a pixel.
+    """Returns the width and the height, multiplied by `scale`. Makes both smaller still if the image would have more
+    than `pixels` pixels in all; None means no limit. Rounding changes the shape by at most half a pixel.
     """
     shorter, longer = sorted((width, height))
     # A hair more than the product, which may be 1,079.9999 for 1,080.

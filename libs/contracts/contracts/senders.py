@@ -45,7 +45,7 @@ def called_by(**methods: str) -> Callable[[T], T]:
 
 
 def callers_of(api: type) -> Mapping[str, frozenset[str]]:
-    """Returns method → the senders that may call it. Raises TypeError for a Protocol without `@called_by`."""
+    """Returns for each method of a Protocol the senders that may call it. Raises TypeError without `@called_by`."""
     callers: Mapping[str, frozenset[str]] | None = vars(api).get(_CALLERS)
     if callers is None:
         raise TypeError(f"{api.__name__} needs @called_by (contracts.senders)")

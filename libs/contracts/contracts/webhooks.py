@@ -50,7 +50,7 @@ DeliveryStatus = Annotated[
 
 
 class Subscription(Record):
-    """A webhook subscription (decisions "Webhook record")."""
+    """A webhook subscription (decisions.md, "Webhook record")."""
 
     id: str
     name: str
@@ -130,7 +130,7 @@ class RotatedSecret(Record):
 
 
 class Attempt(Record):
-    """One attempt to deliver an event (decisions "Delivery row").
+    """One attempt to deliver an event (decisions.md, "Delivery row").
 
     `error`: `status` (no 2xx), `timeout`, `refused`, `unreachable`, `unknown_host`, `private_address`, `tls`,
     `disconnected` or `protocol`.
@@ -145,7 +145,7 @@ class Attempt(Record):
 
 
 class Delivery(Record):
-    """One event that is sent to one subscription (decisions "Delivery row")."""
+    """One event that is sent to one subscription (decisions.md, "Delivery row")."""
 
     id: str
     event_id: str
@@ -214,7 +214,7 @@ class ReplayDelivery(Record):
     ctl="enable_subscription rotate_keys",
 )
 class WebhooksApi(Protocol):
-    """The RPC methods of the webhooks service. The operator may call `enable_subscription` too, for any account."""
+    """The RPC methods of the webhooks service. The operator may call `enable_subscription` for any account."""
 
     def create_subscription(self, caller: Caller, request: CreateSubscription) -> CreatedSubscription: ...
     def list_subscriptions(self, caller: Caller, request: ListSubscriptions) -> SubscriptionList: ...

@@ -11,10 +11,10 @@ from posthaste import LimitReached, NoAnswer, ServerError
 
 
 def follow(look: Callable[[], bool], every: float, reassurance: str) -> None:
-    """Calls `look` again and again, `every` seconds after it has returned, until it returns True.
+    """Calls `look` until it returns True. Pauses for `every` seconds between two calls.
 
-    An outage, a restart of the server or a rate limit does not end this: the function prints one line with
-    `reassurance` and continues. Other errors are raised.
+    If a call of the API in `look` gets no answer, or is refused for a failure of the server or a limit, prints one line
+    with `reassurance` and continues. Raises all other errors.
     """
     is_cut = False
     while True:

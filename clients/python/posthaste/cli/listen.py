@@ -72,10 +72,10 @@ class Forwarder:
         self._waiting += [(one, 0) for one in deliveries]
 
     def forward(self) -> None:
-        """Sends each waiting delivery once. Those that the program does not acknowledge wait for the next call, until
-        their tries are used up.
+        """Sends each waiting delivery once. A delivery that the program does not acknowledge waits for the next call,
+        unless this was its last permitted try.
 
-        Raises the exceptions of the API client. The deliveries that were not sent then keep waiting too.
+        Raises the exceptions of the API client. The deliveries that this call has not sent then wait for the next one.
         """
         waiting, left = self._waiting, []
         try:

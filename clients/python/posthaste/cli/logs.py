@@ -26,7 +26,7 @@ class RequestFollower:
     """Reads the account's log of requests, and returns each request that fits the filters only once."""
 
     def __init__(self, client: Posthaste, filters: dict[str, Any], first: int) -> None:
-        """`first`: how many earlier requests the first call of `new` returns."""
+        """`first`: how many of the requests that the log holds already the first call of `new` returns."""
         self._client, self._filters, self._first = client, filters, first
         self._seen: dict[str, datetime] = {}
         #: Older requests are not read.

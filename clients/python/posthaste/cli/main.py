@@ -18,8 +18,8 @@ EXIT_CODES = "Exit codes: 0 done, 1 refused, 2 wrong usage, 3 not signed in or a
 
 
 class Commands(click.Group):
-    """The group of all commands. Prints an exception as one sentence, or as JSON, and exits with the code for its
-    kind.
+    """The group of all commands. If a command raises an exception of the library, prints it as one sentence, or as JSON
+    with --json. Then exits with the exit code for this kind of exception.
     """
 
     def invoke(self, ctx: click.Context) -> Any:

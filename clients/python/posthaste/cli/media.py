@@ -1,4 +1,4 @@
-"""The command upload, and uploads of other commands, with their progress."""
+"""The command `upload`, and the function with which all commands upload a file and show the progress."""
 
 from __future__ import annotations
 

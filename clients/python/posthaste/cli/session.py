@@ -23,7 +23,7 @@ class NotSignedIn(PosthasteError):
 
 @dataclass
 class Session:
-    """One run of the command line."""
+    """One run of the command line: the server's address, the token, and whether results are printed as JSON."""
 
     url: str | None
     token: str | None
@@ -56,8 +56,8 @@ class Session:
             click.echo(text)
 
     def find_pages(self, wanted: Iterable[str]) -> list[records.Page]:
-        """Returns the pages with these ids, names, user names or platforms. Raises click.UsageError for a word that
-        fits no page or several.
+        """Returns one page for each word of `wanted`. A word is the id, the name, the user name or the platform of a
+        page. Raises click.UsageError for a word that fits no page, or more than one.
         """
         pages = list(self.client.iterate_pages(limit=100))
         return [_one_page(word, pages) for word in wanted]

@@ -67,7 +67,8 @@ class BrandList(Record):
 class GetBrand(Record):
     """A request for one brand.
 
-    `field`: the name of the field or filter that held the id, for the NOT_FOUND error; None for an id in the path.
+    `field`: the name of the request's field or filter in which the client sent the id. A NOT_FOUND error names it. None
+    if the id was in the path.
     """
 
     brand_id: str

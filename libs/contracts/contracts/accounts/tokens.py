@@ -32,11 +32,13 @@ class Token(Record):
 
 
 class CreateToken(Record):
-    """A request for a new API token that acts for the account `user_id`.
+    """A request for a new API token.
 
-    `issued_by`: the collaborator who issues the token, for one brand of that account. Only the operator chooses
-    `user_id` and `issued_by`; for a person's request the accounts service sets them. A person's token is for their own
-    account or, if `brand_ids` names one brand on which they work as a collaborator, for that brand.
+    Without `issued_by`, the token acts for the account `user_id`. If `issued_by` names a collaborator, the token acts
+    only on the single brand in `brand_ids`, for the account that owns the brand.
+
+    The operator chooses both fields. For a person's request the accounts service sets them: `issued_by` only if
+    `brand_ids` names a brand on which the person is a collaborator.
     """
 
     user_id: str

@@ -42,7 +42,7 @@ class FirstCommentResult(Record):
 
 
 class ScheduledPost(PostContent, kw_only=True):
-    """A post that is or was scheduled, in any state (spec "ScheduledPost")."""
+    """A post that is or was scheduled, in any state (spec.md, "ScheduledPost")."""
 
     id: str
     page_id: str
@@ -313,7 +313,7 @@ class FoundPosts(Record):
 
 
 class PublishResult(Record):
-    """The result of an immediate publish (spec "Publish result fields")."""
+    """The result of an immediate publish (spec.md, "Publish result fields")."""
 
     post_id: str
     platform: PlatformCode
