@@ -143,8 +143,8 @@ class Reconciliation:
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
-        """Makes sure that due first comments are looked up on the platform before they are made: a call since
-        `began_at` may have made them."""
+        """Marks the due first comments of these posts as unknown, so that they are looked up on the platform before
+        they are made. A call since `began_at` may have made them already."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:

@@ -1,4 +1,5 @@
-"""Tells what the Graph API's errors mean: tables of its codes (platforms.md 1 and 3), and how long to wait."""
+"""Tells what the Graph API's errors mean: tables of its codes (docs/platforms.md, sections 1 and 3), and how long to
+wait."""
 
 import json
 from collections.abc import Mapping
