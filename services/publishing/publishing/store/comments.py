@@ -152,8 +152,8 @@ class Comments:
     def begin_reply(
         self, comment: CommentRow, message: str, operation_id: str | None, lease_seconds: float
     ) -> ReplyRow | None:
-        """Stores a reply that is about to be sent and returns it. If the operation's earlier reply has failed, begins
-        that one again. Returns None if the earlier one is being sent, looked up or done."""
+        """Stores a reply that is about to be sent, and returns it. If the same operation stored a reply before and that
+        one failed, begins that one again. Returns None if the earlier reply is being sent or looked up, or was made."""
         values = {
             "id": new_id("rpl"),
             "operation_id": operation_id,

@@ -79,8 +79,8 @@ class InstagramReading(Connector):
         return comment_page(query, threads)
 
     def _replies(self, account: Account, row: Answer, until: float) -> Iterable[Answer]:
-        """Returns a comment's replies, including those that the list of comments left out. Reading them raises
-        OutOfTime after `until`, a time by `time.monotonic`."""
+        """Returns the replies to the comment `row`, including those that the list of comments left out. Reading them
+        raises OutOfTime after `until`, a time by `time.monotonic`."""
         replies = row.get("replies") or {}
         if row.get("id") and (replies.get("paging") or {}).get("next"):
             return self._graph.rows(account, str(row["id"]), "replies", until=until, fields=_REPLY)

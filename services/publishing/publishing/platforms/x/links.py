@@ -114,7 +114,7 @@ def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
 
 
 def _latin_names(domain: str) -> Iterator[Link]:
-    """Yields the names in a domain that consist of Latin letters and end in a top-level domain. In `ö.example.com`,
+    """Yields the names in a domain that consist of Latin letters and end in a top-level domain. In `例.example.com`,
     this is `example.com`."""
     at = 0
     while found := _LATIN_LABELS.search(domain, at):
