@@ -123,7 +123,7 @@ class Reconciliation:
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 
     def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
-        """Ends these claims, except those that have ended already, as `lapse_of_worker` does. Returns how many it
+        """Ends these claims as `lapse_of_worker` does. Leaves out those that have ended already. Returns how many it
         ended."""
         if not claims:
             return 0

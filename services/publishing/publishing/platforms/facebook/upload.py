@@ -37,7 +37,7 @@ def described(content: Content) -> Answer:
 
 
 class NotServed(PlatformRefusal):
-    """Raised when Facebook does not accept this upload in pieces. Nothing was begun."""
+    """Raised when Facebook does not accept this upload in pieces. No upload session was begun."""
 
 
 class Upload:

@@ -87,7 +87,7 @@ def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> Platfo
 
 
 def wait_in(headers: Mapping[str, str]) -> float | None:
-    """Returns for how many seconds to wait; None if the headers do not say.
+    """Returns for how many seconds to wait before the next call to Meta; None if the headers do not say.
 
     The headers are Retry-After (seconds) and X-Business-Use-Case-Usage (minutes).
     """

@@ -78,8 +78,8 @@ class Graph:
     def stage(
         self, account: Account, node: str, edge: str, data: Answer, file: MediaSource | None = None
     ) -> str:
-        """Sends a POST that creates something invisible, so it may be repeated. Returns the new object's id. `file` is
-        sent as the form field `source`."""
+        """Sends a POST that creates something nobody sees, so it may be repeated. Returns the new object's id.
+        `file` is sent as the form field `source`."""
         files = {"source": file} if file else None
         return required(self._call("POST", account, node, edge, data=data, file=files), "id")
 
