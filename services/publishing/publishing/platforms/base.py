@@ -55,7 +55,7 @@ class PlatformRefusal(Exception):
 
 
 class OutcomeUnknown(Exception):
-    """Raised if something irreversible may have been sent, and may have worked. Look it up before sending anything."""
+    """Raised when an irreversible call may have worked. Its outcome must be looked up before anything more is sent."""
 
 
 class NotConnected(Exception):
@@ -167,8 +167,8 @@ class Checkpoint:
 
     @property
     def restored_at(self) -> datetime | None:
-        """The real time at which a restored backup replaced this checkpoint; None if that has not happened. Steps that
-        were stored after the backup are missing."""
+        """The real time at which a restored backup replaced this checkpoint; None if no backup was restored. Steps that
+        were stored after the backup was made are missing."""
         restored_at = self.get(self._RESTORED)
         return datetime.fromisoformat(restored_at) if restored_at else None
 
@@ -387,7 +387,8 @@ class Connector(ABC):
         raise NotImplementedError
 
     def named(self, account: Account, remote_id: str) -> Published | None:
-        """Returns a post under its final id, given its provisional one; None if it has no final id yet."""
+        """Returns the post that has the provisional id `remote_id`, with its final id. Returns None if the platform has
+        not given the final id yet."""
         raise NotImplementedError
 
     @abstractmethod

@@ -110,8 +110,8 @@ class HttpClient:
         `visible`: the call makes something visible, and a second call would make it twice. `completes`: the call makes
         something visible, but may be repeated safely. Both need permission (`permission`).
 
-        If no answer comes, raises OutcomeUnknown for a call with `visible` that may have reached the platform. For any
-        other call raises PlatformRefusal. Errors that the body raises are passed on.
+        If no answer comes, raises OutcomeUnknown for a `visible` call that may have reached the platform, and
+        PlatformRefusal for any other call. Errors that the body raises are passed on.
         """
         sent_headers = dict(headers)
         if body is not None and not isinstance(body, bytes):
@@ -134,7 +134,7 @@ class HttpClient:
 
 
 def _granted() -> None:
-    """Allows every visible call that is made outside of `permission`, as in tests of connectors."""
+    """Permits a call. Used for calls that are made outside of a `permission` block, as in tests of connectors."""
 
 
 _ask: ContextVar[Callable[[], None]] = ContextVar("permission", default=_granted)
@@ -142,7 +142,8 @@ _ask: ContextVar[Callable[[], None]] = ContextVar("permission", default=_granted
 
 @contextmanager
 def permission(ask: Callable[[], None]) -> Iterator[None]:
-    """Calls `ask` before every visible call in this block; an exception of `ask` stops the call."""
+    """In this block, calls `ask` before every call that makes something visible on the platform. If `ask` raises an
+    exception, that call is not sent."""
     token = _ask.set(ask)
     try:
         yield
@@ -152,10 +153,11 @@ def permission(ask: Callable[[], None]) -> Iterator[None]:
 
 @contextmanager
 def permission_until(deadline: float) -> Iterator[None]:
-    """Stops every visible call in this block after `deadline` (`chassis.db.leases.local_deadline`). Used for claims
-    that have a lease of their own; the other claims end with the worker's lease.
+    """In this block, and after `deadline` (`chassis.db.leases.local_deadline`), stops every call that would make
+    something visible on the platform. A stopped call raises OutcomeUnknown, because an earlier call in the block may
+    have been sent.
 
-    A stopped call raises OutcomeUnknown, because an earlier call in the block may have been sent.
+    Used for claims that have a lease of their own. The other claims end with the worker's lease.
     """
 
     def ask() -> None:
@@ -167,7 +169,8 @@ def permission_until(deadline: float) -> Iterator[None]:
 
 
 def check_permission() -> None:
-    """Calls the function given to `permission`, which raises an exception if no visible call may be sent any more."""
+    """Asks whether a call that makes something visible on the platform may still be sent. To do so, calls the function
+    given to `permission`, which raises an exception if not."""
     _ask.get()()
 
 
@@ -177,8 +180,8 @@ def bearer(account: Account) -> dict[str, str]:
 
 
 def _permitted(body: bytes | SizedBody) -> Iterator[bytes]:
-    """Yields the body. Before the last piece, checks once more that the call may be sent: connecting and sending take
-    time, and no platform acts on an incomplete body."""
+    """Yields the body of a call that makes something visible on the platform. Before the last piece, checks once more
+    that the call may be sent: connecting and sending take time, and no platform acts on an incomplete body."""
     pieces = iter((body,)) if isinstance(body, bytes) else iter(body)
     last = next(pieces, b"")
     for piece in pieces:
@@ -200,9 +203,10 @@ def parsed(response: urllib3.BaseHTTPResponse) -> Any:
 
 
 def no_answer(error: Exception, visible: bool) -> Exception:
-    """Returns the error for a call without an answer.
+    """Returns the error for a call that got no answer.
 
-    This is OutcomeUnknown if the call is `visible` and may have been sent, otherwise a temporary failure.
+    The error is OutcomeUnknown if the call makes something visible on the platform (`visible`) and may have been sent.
+    Otherwise it is a temporary failure.
     """
     if visible and not _never_sent(error):
         return OutcomeUnknown(type(error).__name__)
@@ -212,8 +216,10 @@ def no_answer(error: Exception, visible: bool) -> Exception:
 
 
 def unrecognised(response: Response, visible: bool, wait_seconds: float | None = None) -> Exception:
-    """Returns the error for an answer that is not in the platform's format, such as one from a proxy: OutcomeUnknown
-    for a `visible` call, otherwise a temporary failure. Status 429 is always a rate limit.
+    """Returns the error for an answer that is not in the platform's format, such as one from a proxy.
+
+    Status 429 is always a rate limit. For any other status, the error is OutcomeUnknown if the call makes something
+    visible on the platform (`visible`), otherwise a temporary failure.
 
     `wait_seconds`: how long to wait after a rate limit; None: as long as the header Retry-After says.
     """
@@ -287,7 +293,8 @@ def objects(value: Any) -> list[Answer]:
 def required(answer: Answer, name: str, *, visible: bool = False) -> str:
     """Returns a value of the answer as text.
 
-    If it is missing, raises OutcomeUnknown after a `visible` call, otherwise PlatformRefusal.
+    If the value is missing, raises OutcomeUnknown if the call makes something visible on the platform (`visible`),
+    otherwise PlatformRefusal.
     """
     if answer.get(name):
         return str(answer[name])

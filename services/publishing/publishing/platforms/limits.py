@@ -99,8 +99,8 @@ def setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiE
 
 
 def open_setting_errors(platform_code: str, settings: Mapping[str, Any]) -> list[ApiError]:
-    """Returns an error for each unknown setting that `setting_errors` lets pass. It lets them pass only on the
-    platforms in `OPEN_SETTINGS`.
+    """Returns an error for each unknown setting that `setting_errors` accepts, as it does on the platforms in
+    `OPEN_SETTINGS`.
 
     Used for the settings in a request's `overrides`. The spec has no `overrides`, so no client relies on passing
     unknown settings there.
@@ -247,7 +247,8 @@ def _problems(kind: str, limits: FileLimits, file: FileFacts) -> list[str]:
 
 
 def _out_of(kind: str, unit: str, value: N | None, bounds: tuple[N, N | None] | None) -> str:
-    """Returns the message for a figure outside its bounds; empty if it is within."""
+    """Returns the error message for a figure of a file that is outside its bounds. Returns an empty text if it is
+    within them, or if the figure or the bounds are not known."""
     if value is None or bounds is None:
         return ""
     low, high = bounds

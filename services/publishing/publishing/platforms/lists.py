@@ -30,9 +30,7 @@ class OutOfTime(ListTooLong):
 
 
 def listing_ends() -> float:
-    """Returns the time, by `time.monotonic`, at which reading replies must end for a page of comments that is requested
-    now.
-    """
+    """Returns until when replies may be read for a page of comments requested now: a time by `time.monotonic`."""
     return monotonic() + LISTING_SECONDS
 
 

@@ -48,9 +48,9 @@ class PlatformSettings(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformPlugin:
-    """The parts of one platform.
+    """What the folder of one platform provides: its settings, connector, login, checks and limits.
 
-    Its checks are pure, and return every problem that they find. A request is refused with the first problem.
+    The checks are pure, and return every problem that they find. A request is refused with the first problem.
     """
 
     settings: type[PlatformSettings]

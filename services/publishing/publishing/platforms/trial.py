@@ -9,9 +9,10 @@ from publishing.platforms.base import Account, Content
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """How one platform's test post is made, found and removed.
+    """How `posthaste platform check --post` makes, finds and removes its test post on one platform.
 
-    Either it is published like any other post (`content`), or only prepared, so that nobody sees it (`stage`).
+    The test post is either published like any other post (`content`), or only prepared, so that nobody sees it
+    (`stage`).
 
     The functions take the platform's settings, and raise PlatformRefusal if the platform refuses.
     """

@@ -152,8 +152,8 @@ class Comments:
     def begin_reply(
         self, comment: CommentRow, message: str, operation_id: str | None, lease_seconds: float
     ) -> ReplyRow | None:
-        """Stores a reply that is about to be sent and returns it. If the operation's earlier reply has failed, begins
-        that one again. Returns None if the earlier one is being sent, looked up or done."""
+        """Stores a reply that is about to be sent, and returns it. If the same operation stored a reply before and that
+        one failed, begins that one again. Returns None if the earlier reply is being sent or looked up, or was made."""
         values = {
             "id": new_id("rpl"),
             "operation_id": operation_id,
@@ -231,12 +231,13 @@ class ReadMarks:
         self._connection = connection
 
     def move(self, user_id: str, brand_ids: Collection[str], read_until: datetime) -> dict[str, datetime]:
-        """Moves a person's marks of these brands forward to a time, at most to now. Returns the marks, by brand."""
+        """Moves a person's read marks of these brands forward to `read_until`, but never beyond the present. Returns
+        the marks, by brand."""
         values = {"user_id": user_id, "brand_ids": sorted(set(brand_ids)), "read_until": read_until}
         return {row.brand_id: row.read_until for row in self._connection.execute(_MARK_READ, values)}
 
     def of(self, user_id: str, brand_ids: Collection[str]) -> dict[str, datetime]:
-        """Returns a person's marks of these brands, by brand. A brand that the person never marked is left out."""
+        """Returns a person's read marks of these brands, by brand. A brand that the person never marked is left out."""
         marks = select(reads).where(reads.c.user_id == user_id, reads.c.brand_id.in_(sorted(brand_ids)))
         return {row.brand_id: row.read_until for row in self._connection.execute(marks)} if brand_ids else {}
 

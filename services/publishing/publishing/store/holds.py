@@ -85,7 +85,8 @@ class Hold(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether calls that were in progress when the maker lost access can no longer queue posts."""
+        """Whether all calls that were in progress when the maker lost access must have ended. After that, no call can
+        queue another post for the maker."""
         return self.age_seconds > _WINDOW_SECONDS
 
 
@@ -122,8 +123,8 @@ class Holds:
         return None if row is None else Hold(*row)
 
     def hold(self, hold: Hold, limit: int) -> list[Post]:
-        """Holds up to `limit` queued posts of the maker. Marks those that are being sent, because they may return to
-        the queue. Returns the changed posts."""
+        """Holds up to `limit` queued posts of the maker who lost access. A post that is being sent or looked up is only
+        marked: it is held if it returns to the queue. Returns the changed posts."""
         values = {"account_id": hold.account_id, "reason": hold.reason, "token_ids": hold.token_ids}
         rows = self._connection.execute(_HOLD, {**values, "limit": limit}).mappings()
         return [Post.of(row) for row in rows]

@@ -54,10 +54,10 @@ class Links:
         return self._one(statement.with_for_update() if lock else statement)
 
     def take(self, link_id: str, platform: str | None, browser: str, life_seconds: float) -> LinkRow | None:
-        """Claims the first return of a browser from the platform's login to this session, and returns the session.
-        Returns None for every later return, and if the session has expired.
+        """Stores that a browser has come back from the platform's login to this session, and returns the session. Only
+        the first return counts: returns None for every later one, and if the session has expired.
 
-        The session expires after `life_seconds`, so that a process that dies leaves no session in progress.
+        From now on the session lasts `life_seconds`, so that a process that dies leaves no session in progress.
         """
         if not is_id(link_id):
             return None
@@ -74,8 +74,8 @@ class Links:
         )
 
     def end(self, link_id: str, state: str, values: dict[str, Any], life_seconds: float) -> LinkRow | None:
-        """Stores the result of a browser's return and keeps the session for `life_seconds`. Returns None if no return
-        is in progress."""
+        """Stores the result of the login from which a browser came back, and keeps the session for `life_seconds`.
+        Returns None if no browser's return is being handled."""
         return self._one(
             update(links)
             .where(links.c.id == link_id, links.c.state == "exchanging")
@@ -86,7 +86,8 @@ class Links:
         )
 
     def decide(self, link_id: str, state: str, values: dict[str, Any], life_seconds: float) -> LinkRow | None:
-        """Stores the person's decision, once. Returns None for a session that does not wait for a decision."""
+        """Stores whether the person agrees to the linking, once. Returns None for a session that does not wait for this
+        decision."""
         return self._one(
             update(links)
             .where(links.c.id == link_id, links.c.state == "exchanging", links.c.unconfirmed.is_not(None))
@@ -100,12 +101,12 @@ class Links:
         )
 
     def note_refused(self, link_id: str) -> bool:
-        """Notes that another browser came back to this session. Returns whether it was the first time."""
+        """Stores that a browser that may not use this session came back to it. Returns whether it was the first."""
         statement = update(links).where(links.c.id == link_id, links.c.refused_at.is_(None))
         return self._connection.execute(statement.values(refused_at=clock_now())).rowcount == 1
 
     def end_of_account(self, account_id: str) -> None:
-        """Deletes the account's link sessions in which the person has not decided yet."""
+        """Deletes the account's link sessions in which the person has not yet agreed to the linking or refused it."""
         self._connection.execute(
             delete(links).where(
                 links.c.account_id == account_id, links.c.state.in_(("pending", "exchanging"))

@@ -130,23 +130,26 @@ class Lists:
         end: Place | None = None,
         **where: Any,
     ) -> list[Post]:
-        """Returns scheduled posts that fit the filters `where` (those of `_scheduled`), soonest first.
+        """Returns scheduled posts that fit the filters `where` (the arguments of `_scheduled`), soonest first.
 
-        `search`: only posts with this text are returned. `end`: the place at which a search stops.
+        `search`: returns only posts that contain this text. `end`: the last place in the list (time and id of a post)
+        at which the search looks for the text.
         """
         ranges, states, values = _scheduled(account_id, **where)
         values |= {"limit": limit, **_searched(search, end or (_LAST, ""))}
         return self._posts(_soonest(ranges, states, search is not None), values)
 
     def scheduled_end(self, account_id: str, **where: Any) -> Place | None:
-        """Returns the place (time and id) at which a text search of `scheduled` with these filters must stop to be
-        fast; None if it may read the whole list."""
+        """Returns the last place in the list of scheduled posts (time and id) at which a search for a text should look,
+        so that it does not become slow. Returns None if the search may read the whole list. `where`: the arguments of
+        `_scheduled`."""
         ranges, states, values = _scheduled(account_id, **where)
         rows = _soonest_end(ranges, states).fetch(self._connection, values | {"reads": _READ})
         return (rows[0][0], rows[0][1]) if rows else None
 
     def scheduled_counts(self, account_id: str, *, most: int, **where: Any) -> dict[str, int]:
-        """Returns how many scheduled posts that fit `where` are queued, held and failed, each counted up to `most`."""
+        """Returns how many of the scheduled posts that fit `where` are queued, held and failed. Counts up to `most`
+        posts of each."""
         ranges, states, values = _scheduled(
             account_id, **where, statuses=("queued", "held", "failed"), after=None
         )
@@ -161,10 +164,10 @@ class Lists:
         end: Place | None = None,
         **where: Any,
     ) -> list[Post]:
-        """Returns published posts that fit the filters, newest first.
+        """Returns published posts that fit the filters `where` (the arguments of `_published`), newest first.
 
-        `where`: the arguments of `_published`. `search`: only posts with this text are returned. `end`: the oldest
-        place in the list (time and id) at which a search still looks.
+        `search`: returns only posts that contain this text. `end`: the oldest place in the list (time and id of a post)
+        at which the search looks for the text.
         """
         ranges, values = _published(account_id, **where)
         values |= {"limit": limit, **_searched(search, end or (_FIRST, ""))}
@@ -182,8 +185,9 @@ class Lists:
         return self._posts(_commented(ranges[0], of_range), values | {"limit": limit})
 
     def published_end(self, account_id: str, **where: Any) -> Place | None:
-        """Returns the place (time and id) at which a text search of `published` with these filters must stop to be
-        fast; None if it may read the whole list."""
+        """Returns the oldest place in the list of published posts (time and id) at which a search for a text should
+        look, so that it does not become slow. Returns None if the search may read the whole list. `where`: the
+        arguments of `_published`."""
         ranges, values = _published(account_id, **where)
         rows = _newest_end(ranges).fetch(self._connection, values | {"reads": _READ})
         return (rows[0][0], _FIRST_ID) if rows else None
@@ -202,9 +206,11 @@ def _scheduled(
     platform: str | None = None,
     until: datetime | None = None,
 ) -> tuple[str, tuple[str, ...], dict[str, Any]]:
-    """Returns what a statement for scheduled posts with these filters needs: the name of the filter whose index it
-    reads (such as `page` or `brands`), the states of posts that `statuses` stand for, and the parameters. `after`: the
-    list begins after this place (time and id of a post).
+    """Returns what a statement for scheduled posts with these filters needs, as three values. The first is the name of
+    the filter whose index the statement reads, such as `page` or `brands`. The second has the states of posts that
+    `statuses` stand for. The third has the parameters.
+
+    `after`: the list begins after this place (time and id of a post).
     """
     states = {state for status in statuses for state in (PENDING if status == "queued" else (status,))}
     if page_id is not None:
@@ -238,8 +244,9 @@ def _published(
 ) -> tuple[tuple[str, str], dict[str, Any]]:
     """Returns what a statement for published posts with these filters needs: a pair of SQL texts, and the parameters.
     The first text lists the index ranges to read: an account's platforms, brands or pages. The second is the condition
-    that a post lies in such a range. `before`: the list begins at the first post before this place (time and id of a
-    post).
+    that a post lies in such a range.
+
+    `before`: the list begins at the first post before this place (time and id of a post).
     """
     if page_id is not None:
         ranges = _OF_PAGE

@@ -107,8 +107,8 @@ class DueQueue(NamedTuple):
 
 
 class Locked(NamedTuple):
-    """Pages locked for a claim until the transaction ends, with their due posts; and, by brand, the ids of the pages
-    that were left out because their brand was locked."""
+    """Pages with due posts (`queues`), locked for a claim until the transaction ends. `contended` has, by brand, the
+    ids of the pages that were left out because another transaction has locked their brand."""
 
     queues: list[DueQueue]
     contended: dict[str, list[str]]

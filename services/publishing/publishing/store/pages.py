@@ -290,7 +290,8 @@ class Pages:
         return {row.brand_id: row.pages for row in self._connection.execute(statement)}
 
     def stored_credentials(self, after: str, limit: int) -> list[tuple[str, str]]:
-        """Returns (page id, encrypted credentials) in the order of ids, also of unlinked pages."""
+        """Returns up to `limit` pairs (page id, encrypted credentials) in the order of ids, beginning after the page id
+        `after`. Includes unlinked pages."""
         statement = select(pages.c.id, pages.c.access_token).where(
             pages.c.id > after, pages.c.access_token != ""
         )

@@ -123,9 +123,9 @@ _NEXT_MEDIA_REVISIONS = (
 
 
 class Neighbours(NamedTuple):
-    """The posts near a time, as the guardrails count them: the times of the page's posts, the times from which a
-    scheduled post must keep the minimum gap, and the number of the brand's posts.
-    """
+    """The posts around a time, for the guardrails. `page` has the times of the page's posts. `scheduled` has the times
+    of its queued posts that are closer to that time than the minimum gap. `brand_count` is the number of the brand's
+    posts."""
 
     page: list[datetime]
     scheduled: list[datetime]
@@ -142,9 +142,8 @@ class Surroundings(NamedTuple):
 
 
 class Plans(NamedTuple):
-    """The times of the later posts of a page and of its brand, and those from which a scheduled post must keep the
-    minimum gap.
-    """
+    """The times of the later posts of a page (`page`) and of its brand (`brand`). `scheduled` has the times of the
+    page's queued posts, to which another scheduled post must keep the minimum gap."""
 
     page: list[datetime]
     scheduled: list[datetime]
@@ -315,10 +314,9 @@ def taken_over(caller: Caller) -> dict[str, Any]:
 
 
 def _counted(is_scheduled: bool) -> list[str]:
-    """Returns the states of the posts that guardrails count (decisions "Guardrail windows"). For a post published at
-    once, these are the posts that were sent, are being sent, or have an unknown outcome; for a scheduled post, queued
-    posts as well.
-    """
+    """Returns the states of the posts that guardrails count (docs/decisions.md, "Guardrail windows"). For a post
+    published at once, these are the posts that were sent, are being sent, or have an unknown outcome. For a scheduled
+    post, queued posts count as well."""
     return ["queued", *OUT] if is_scheduled else [*OUT]
 
 

@@ -96,7 +96,7 @@ class KnownComment(NamedTuple):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the comment's event was staged, or the comment needs none."""
+        """Whether the comment's event was staged, or the comment needs no event because the page itself wrote it."""
         return self.state in ("told", "own")
 
 
@@ -145,9 +145,8 @@ class Received:
             self._connection.execute(_ADD, {"post_id": post_id, "ids": ids, "remote_ids": ordered})
 
     def end(self, post_id: str, states: Mapping[str, str]) -> set[str]:
-        """Moves comments to the state told or own, and returns the remote ids of those that were moved. The caller
-        stages the events of the comments that are told.
-        """
+        """Moves comments to the state `told` or `own`, and returns the remote ids of the comments that were moved. The
+        caller stages an event for each comment that is now `told`; one that is `own` was written by the page itself."""
         if not states:
             return set()
         values = {"post_id": post_id, "remote_ids": list(states), "states": list(states.values())}

@@ -116,15 +116,15 @@ class Reconciliation:
     def lapse_of_worker(self, worker_id: str, first_look_seconds: float) -> tuple[int, bool]:
         """Ends claims of a worker that is gone, one batch of them. Returns how many it ended, and whether none is left.
 
-        A post whose platform may have been called is looked up there after `first_look_seconds`.
+        If the platform may have been called for a post, the post is looked up there after `first_look_seconds`. If the
+        worker was looking it up already, another look-up is due at once.
         """
         count = self._lapse(_LOCK_CLAIMED, first_look_seconds, worker=worker_id, limit=_BATCH)
         return count, not self._connection.execute(_IS_CLAIMED, {"worker": worker_id}).scalar_one()
 
     def lapse_claims(self, claims: Collection[Claim], first_look_seconds: float) -> int:
-        """Ends these claims, except those that have ended already. Returns how many it ended. A post whose platform may
-        have been called is looked up there after `first_look_seconds`.
-        """
+        """Ends these claims as `lapse_of_worker` does. Leaves out those that have ended already. Returns how many it
+        ended."""
         if not claims:
             return 0
         return self._lapse(_LOCK_CLAIMS, first_look_seconds, **split(claims))
@@ -143,8 +143,8 @@ class Reconciliation:
         return set(self._connection.execute(_OF_OTHERS, values).scalars())
 
     def doubt_first_comments(self, post_ids: Collection[str], began_at: datetime) -> None:
-        """Makes sure that due first comments are looked up on the platform before they are made: a call since
-        `began_at` may have made them."""
+        """Marks the due first comments of these posts as unknown, so that they are looked up on the platform before
+        they are made. A call since `began_at` may have made them already."""
         self._connection.execute(_DOUBT_FIRST_COMMENTS, {"ids": list(post_ids), "began_at": began_at})
 
     def lock_conclusions(self, page: PageRow) -> None:

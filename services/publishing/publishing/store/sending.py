@@ -273,7 +273,8 @@ class Sending:
         self._connection.execute(_REPORT_AT_ONCE, {"account_id": account_id})
 
     def await_earlier(self, post_ids: Collection[str]) -> None:
-        """Waits for transactions that change these posts, and locks the posts until this transaction ends."""
+        """Waits until other transactions that are changing these posts have ended. Then locks the posts until this
+        transaction ends."""
         if post_ids:
             self._connection.execute(_AWAIT, {"ids": list(post_ids)})
 
@@ -313,9 +314,8 @@ class Sending:
         return self._posts(_STANDING, values | {"states": [outcome.state for outcome in outcomes]})
 
     def take_late(self, post_ids: Collection[str]) -> list[Post]:
-        """Returns the posts, among these, that need an event after all: their outcome was stored while the client still
-        waited, but the client has stopped waiting since. Each post is returned only once.
-        """
+        """Returns those of the posts that need an event after all. Their outcome was stored while the client still
+        waited for it, but the client has stopped waiting since. Returns each post only once."""
         return self._posts(_TAKE_LATE, {"ids": list(post_ids)}) if post_ids else []
 
     def release(self, claims: Collection[Claim]) -> None:

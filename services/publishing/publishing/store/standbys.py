@@ -30,7 +30,8 @@ class Replication(NamedTuple):
 
     @property
     def may_lose_commits(self) -> bool:
-        """Whether promoting a standby may lose commits: a standby receives the log, but commits do not wait for it."""
+        """Whether promoting a standby may lose commits. It may if a standby receives the log, but commits do not wait
+        for it."""
         is_synchronous = self.synchronous_names != "" and self.commit_waits_for not in ("local", "off")
         return self.receivers > 0 and not is_synchronous
 

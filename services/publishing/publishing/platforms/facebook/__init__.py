@@ -1,1 +1,2 @@
-"""Facebook Pages over the Graph API (platforms.md 2): `connector` publishes, `reading` reads comments and counts."""
+"""Facebook Pages over the Graph API (docs/platforms.md, section 2): `connector` publishes, `reading` reads comments and
+counts."""

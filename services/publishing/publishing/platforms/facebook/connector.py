@@ -1,4 +1,4 @@
-"""Facebook Pages over the Graph API: publishing and look-ups (platforms.md 2)."""
+"""Facebook Pages over the Graph API: publishing and look-ups (docs/platforms.md, section 2)."""
 
 import json
 import re
@@ -124,11 +124,12 @@ class FacebookConnector(FacebookReading):
         raise OutcomeUnknown("the video is still being processed")
 
     def _uploaded(self, account: Account, content: Content, checkpoint: Checkpoint) -> str:
-        """Sends a video to Facebook. Returns the video's id, which is stored in the checkpoint too. Raises
-        OutcomeUnknown if the last call got no usable answer.
+        """Uploads a video to Facebook and returns the video's id, which is stored in the checkpoint too.
 
-        Sends the file's bytes in pieces if we have them; if an answer is lost, the upload session shows what happened.
-        If we have no bytes, or Facebook refuses pieces, sends the video's public address.
+        If we have the file's bytes, sends them in pieces. The upload session then shows what happened if an answer is
+        lost. If we have no bytes, or Facebook does not accept pieces, sends the video's public address.
+
+        Raises OutcomeUnknown if the call that publishes the video got no usable answer.
         """
         video = content.media[0]
         if video.has_bytes:
@@ -179,7 +180,8 @@ class FacebookConnector(FacebookReading):
         return self._find(attempt, set())
 
     def _upload_outcome(self, attempt: OpenAttempt) -> Outcome:
-        """Finds the outcome of a resumable upload. If its last call was not sent, nothing is visible."""
+        """Finds the outcome of a resumable upload. Only the last call of an upload publishes the video: if that call
+        was not sent, the video is not published."""
         if not attempt.checkpoint.get("is_ending"):
             return NotPublished(settled=True)
         video_id = attempt.checkpoint.get("session")["video_id"]
@@ -196,9 +198,10 @@ class FacebookConnector(FacebookReading):
     def _find(self, attempt: OpenAttempt, photo_ids: set[str] | None) -> Outcome:
         """Finds the attempt's post: the post that shows one of the staged photos in `photo_ids`.
 
-        If there is none, returns the oldest post with the same content as a guess. This is never a post whose id
-        belongs to another attempt or, if `photo_ids` has ids, a post that shows other photos. If `photo_ids` is None,
-        nothing is known about the files, not even their types.
+        If there is none, returns the oldest similar post as a guess, or NotPublished if there is no similar post
+        either. A post is similar if it has the same content and its id belongs to no other attempt. If `photo_ids` has
+        ids, a post that shows other photos is not similar. If `photo_ids` is None, the types of the files are not
+        known, so only text and number of files are compared.
         """
         start = window_start(attempt.began_at)
         rows = self._graph.rows(

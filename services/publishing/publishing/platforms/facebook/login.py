@@ -1,4 +1,4 @@
-"""Facebook's login: returns the person's pages, each with its own token (platforms.md 2)."""
+"""Facebook's login: returns the person's pages, each with its own token (docs/platforms.md, section 2)."""
 
 from publishing.platforms.base import Profile
 from publishing.platforms.http_client import Answer

@@ -1,4 +1,4 @@
-"""Facebook Pages: comments, counts and the page itself (platforms.md 2)."""
+"""Facebook Pages: comments, counts and the page itself (docs/platforms.md, section 2)."""
 
 from dataclasses import replace
 from datetime import UTC, datetime

@@ -1,4 +1,4 @@
-"""The test post that `platform check --post` makes on Facebook: created unpublished, then removed."""
+"""The test post that `posthaste platform check --post` makes on Facebook: created unpublished, then removed."""
 
 from publishing.platforms.base import Account, PlatformRefusal
 from publishing.platforms.meta.errors import MISSING

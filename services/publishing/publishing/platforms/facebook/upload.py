@@ -1,4 +1,4 @@
-"""Resumable upload of a video to a Facebook page (platforms.md 2).
+"""Resumable upload of a video to a Facebook page (docs/platforms.md, section 2).
 
 Only the last call, which finishes the upload session, publishes the video. Once that call may have been sent, no other
 session is begun. The next attempt repeats the call for the same session; if Facebook then refuses it, the outcome stays
@@ -37,7 +37,7 @@ def described(content: Content) -> Answer:
 
 
 class NotServed(PlatformRefusal):
-    """Raised when Facebook does not accept this upload in pieces. Nothing was begun."""
+    """Raised when Facebook does not accept this upload in pieces. No upload session was begun."""
 
 
 class Upload:
@@ -62,8 +62,8 @@ class Upload:
     def run(self, content: Content) -> str:
         """Uploads and publishes the video. Returns its id, which is stored in the checkpoint too.
 
-        Raises PlatformRefusal if Facebook refuses (`NotServed` if it does not accept an upload in pieces), and
-        OutcomeUnknown if the last call got no usable answer.
+        Raises NotServed if Facebook does not accept an upload in pieces, and PlatformRefusal if it refuses for another
+        reason. Raises OutcomeUnknown if the call that publishes the video got no usable answer.
         """
         mark, checkpoint = content_hash(content), self._checkpoint
         is_resumed = checkpoint.get("session") is not None and checkpoint.get("content") == mark

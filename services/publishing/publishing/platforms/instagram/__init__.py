@@ -1,1 +1,2 @@
-"""Instagram over the Graph API (platforms.md 3): `connector` publishes, `reading` reads comments and counts."""
+"""Instagram over the Graph API (docs/platforms.md, section 3): `connector` publishes, `reading` reads comments and
+counts."""

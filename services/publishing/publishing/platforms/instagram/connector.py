@@ -1,4 +1,4 @@
-"""Instagram professional accounts over the Graph API: publishing and look-ups (platforms.md 3).
+"""Instagram professional accounts over the Graph API: publishing and look-ups (docs/platforms.md, section 3).
 
 Every post is first staged in a container, which Instagram publishes at most once. The container's id is stored before
 the call that publishes it, and a later attempt uses the same container.

@@ -1,4 +1,4 @@
-"""Instagram: comments, counts and the account itself (platforms.md 3)."""
+"""Instagram: comments, counts and the account itself (docs/platforms.md, section 3)."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -79,8 +79,8 @@ class InstagramReading(Connector):
         return comment_page(query, threads)
 
     def _replies(self, account: Account, row: Answer, until: float) -> Iterable[Answer]:
-        """Returns a comment's replies, including those that the list of comments left out. Reading them raises
-        OutOfTime after `until`, a time by `time.monotonic`."""
+        """Returns the replies to the comment `row`, including those that the list of comments left out. Reading them
+        raises OutOfTime after `until`, a time by `time.monotonic`."""
         replies = row.get("replies") or {}
         if row.get("id") and (replies.get("paging") or {}).get("next"):
             return self._graph.rows(account, str(row["id"]), "replies", until=until, fields=_REPLY)
@@ -91,10 +91,11 @@ class InstagramReading(Connector):
         return _comment(row, row.get("parent_id"))
 
     def subscribe(self, account: Account) -> None:
-        """Subscribes to webhooks about the account's comments in both ways that Instagram has. One success is enough.
+        """Subscribes to webhooks about the account's comments. Tries both ways that Instagram has; one success is
+        enough.
 
-        With Facebook's login the token belongs to a Facebook page, and the subscription is the page's. With Instagram's
-        login it is the account's (platforms/instagram.md).
+        If the page was linked with Facebook's login, the token belongs to a Facebook page, and that page is subscribed.
+        If it was linked with Instagram's login, the account is subscribed (docs/platforms/instagram.md).
         """
         refusals = []
         for node, fields in (("me", "feed"), (account.remote_account_id, "comments")):

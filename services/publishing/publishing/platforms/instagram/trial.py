@@ -1,4 +1,5 @@
-"""The test post on Instagram: a container that is never published. Instagram removes it after 24 hours."""
+"""The test post that `posthaste platform check --post` makes on Instagram: a prepared post (container) that is never
+published. Instagram removes it after 24 hours."""
 
 from publishing.platforms.base import Account, PlatformRefusal, Refusal
 from publishing.platforms.http_client import poll, transient

@@ -1,1 +1,2 @@
-"""LinkedIn over its versioned REST API (platforms.md 4): `connector` publishes, `reading` reads comments and counts."""
+"""LinkedIn over its versioned REST API (docs/platforms.md, section 4): `connector` publishes, `reading` reads comments
+and counts."""

@@ -1,4 +1,4 @@
-"""Tells what LinkedIn's errors mean: tables of its codes, and how long to wait (platforms.md 4)."""
+"""Tells what LinkedIn's errors mean: tables of its codes, and how long to wait (docs/platforms.md, section 4)."""
 
 import re
 from collections.abc import Mapping
@@ -79,9 +79,8 @@ def duplicate_of(refusal: PlatformRefusal) -> str | None:
 
 
 def wait_in(headers: Mapping[str, str], now: datetime | None = None) -> float:
-    """Returns the seconds until LinkedIn accepts calls again, as the header Retry-After says. Without that header,
-    LinkedIn's daily limits count: they start again at midnight UTC.
-    """
+    """Returns the seconds until LinkedIn accepts calls again. The header Retry-After tells them. Without that header,
+    these are the seconds until midnight UTC, when LinkedIn's daily limits start again."""
     said = retry_after(headers)
     if said is not None:
         return said

@@ -1,4 +1,5 @@
-"""LinkedIn's logins: one app for members, another for members and the company pages they run (platforms.md 4)."""
+"""LinkedIn's logins: one app for members, another for members and the company pages they run (docs/platforms.md,
+section 4)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -24,10 +25,10 @@ COMMENT_SCOPES = ("w_member_social_feed", "r_basicprofile", *_PAGES)
 
 def login(settings: LinkedInSettings) -> Login:
     """Returns LinkedIn's login for members. If only the app for company pages is configured, returns that app's login.
-    If both are configured, `of_app` of the returned login finds the login for company pages.
 
-    The members' login is the default, so that an operator who adds the app for company pages changes nothing for
-    clients that name no kind of account.
+    If both apps are configured, `of_app` of the members' login returns the login for company pages. The members' login
+    is the default, so that an operator who adds the app for company pages changes nothing for clients that name no kind
+    of account.
     """
     apps = {MEMBER: settings.member_app, ORGANIZATION: settings.pages_app}
     found = {name: LinkedInLogin(settings, name) for name, app in apps.items() if app.client_id}

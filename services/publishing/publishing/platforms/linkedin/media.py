@@ -116,11 +116,12 @@ class Uploads(StagedFiles):
         save_upload(checkpoint, number, state="ready")
 
     def _end(self, account: Account, path: str, refused: list[PlatformRefusal]) -> Answer | None:
-        """Returns the processed file; None while LinkedIn is processing it or cannot be asked.
+        """Returns a file that LinkedIn has processed, also if processing failed. Returns None while LinkedIn is
+        processing the file, or cannot be asked.
 
-        If LinkedIn does not let us read the file, appends the refusal to `refused` and returns {}. For the file of a
-        company page, returns None for the first refusals (fewer than `_REFUSED_LOOKS`), because such a file cannot be
-        read before it is ready.
+        If LinkedIn does not let us read the file, appends the refusal to `refused` and returns {}. But a company page's
+        file cannot be read before it is ready. For such a file, returns None until it was refused `_REFUSED_LOOKS`
+        times.
         """
         try:
             file = self._calls.read(account, path)

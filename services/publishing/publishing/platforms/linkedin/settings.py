@@ -62,8 +62,8 @@ class LinkedInSettings:
 
 
 def _apps() -> tuple[App, App]:
-    """Returns our app for members and our app for company pages. Raises ConfigError if two apps are named for company
-    pages, or one app for both.
+    """Returns our app for members and our app for company pages. Raises ConfigError if the settings name two apps for
+    company pages, or the same app for members and for company pages.
 
     LINKEDIN_COMPANY_PAGES=true is the setting of releases before 1.4.0: it says that LINKEDIN_CLIENT is the app for
     company pages.

@@ -1,7 +1,7 @@
 """Encodes and decodes "little text", LinkedIn's format for the text of a post (`commentary`). Pure. Comments are plain
 text.
 
-LinkedIn silently cuts the text off at an unescaped reserved character (platforms.md 4).
+LinkedIn silently cuts the text off at an unescaped reserved character (docs/platforms.md, section 4).
 """
 
 import re

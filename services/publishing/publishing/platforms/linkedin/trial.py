@@ -1,4 +1,5 @@
-"""The test post on LinkedIn: public, and deleted at once. LinkedIn has no posts that only their author sees."""
+"""The test post that `posthaste platform check --post` makes on LinkedIn: public, and deleted at once. LinkedIn has no
+posts that only their author sees."""
 
 from publishing.platforms.base import Account, Content
 from publishing.platforms.linkedin.calls import Calls, in_path

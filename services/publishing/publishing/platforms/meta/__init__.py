@@ -1,1 +1,2 @@
-"""Code that Facebook and Instagram share (platforms.md 1): the Graph API, its errors, logins and webhooks."""
+"""Code that Facebook and Instagram share (docs/platforms.md, section 1): the Graph API, its errors, logins and
+webhooks."""

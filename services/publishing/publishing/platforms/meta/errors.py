@@ -1,4 +1,5 @@
-"""Tells what the Graph API's errors mean: tables of its codes (platforms.md 1 and 3), and how long to wait."""
+"""Tells what the Graph API's errors mean: tables of its codes (docs/platforms.md, sections 1 and 3), and how long to
+wait."""
 
 import json
 from collections.abc import Mapping
@@ -86,7 +87,7 @@ def refusal_from(error: Mapping[str, Any], headers: Mapping[str, str]) -> Platfo
 
 
 def wait_in(headers: Mapping[str, str]) -> float | None:
-    """Returns for how many seconds to wait; None if the headers do not say.
+    """Returns for how many seconds to wait before the next call to Meta; None if the headers do not say.
 
     The headers are Retry-After (seconds) and X-Business-Use-Case-Usage (minutes).
     """

@@ -78,8 +78,8 @@ class Graph:
     def stage(
         self, account: Account, node: str, edge: str, data: Answer, file: MediaSource | None = None
     ) -> str:
-        """Sends a POST that creates something invisible, so it may be repeated. Returns the new object's id. `file` is
-        sent as the form field `source`."""
+        """Sends a POST that creates something nobody sees, so it may be repeated. Returns the new object's id.
+        `file` is sent as the form field `source`."""
         files = {"source": file} if file else None
         return required(self._call("POST", account, node, edge, data=data, file=files), "id")
 
@@ -92,7 +92,7 @@ class Graph:
         file: MediaSource | None = None,
         fields: str | None = None,
     ) -> Answer:
-        """Creates something visible with one POST, which is sent only once. The answer has an `id`."""
+        """Creates something visible with one POST, which is sent only once. Returns the answer, which has an `id`."""
         params, files = {"fields": fields} if fields else {}, {"source": file} if file else None
         answer = self._call("POST", account, node, edge, params=params, data=data, file=files, visible=True)
         required(answer, "id", visible=True)
@@ -141,7 +141,8 @@ class Graph:
         return _body(self._http.send(method, url, headers=headers, body=body, visible=visible), visible)
 
     def _signed(self, account: Account, query: Answer) -> Answer:
-        """Adds the proof that the call comes from our app (`appsecret_proof`), if the app's secret is configured."""
+        """Returns the query with the proof that the call comes from our app (`appsecret_proof`). Without the app's
+        secret, returns the query as it is."""
         if not self._secret:
             return query
         proof = hmac.new(self._secret, account.access_token.encode(), hashlib.sha256)
@@ -153,8 +154,11 @@ def _given(values: Answer) -> Answer:
 
 
 def _body(response: Response, visible: bool) -> Answer:
-    """Returns the body of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
-    OutcomeUnknown."""
+    """Returns the body if the answer reports success; otherwise raises PlatformRefusal.
+
+    `visible`: the call makes something visible on the platform. If such a call may have worked in spite of a bad
+    answer, raises OutcomeUnknown instead.
+    """
     body = response.body
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(body, dict) and error is None and response.is_good:

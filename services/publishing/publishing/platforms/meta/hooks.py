@@ -1,4 +1,5 @@
-"""Reads Meta's webhooks about comments: checks their signature and returns the comments (platforms.md 1). Pure.
+"""Reads Meta's webhooks about comments: checks their signature and returns the comments (docs/platforms.md, section 1).
+Pure.
 
 A webhook is a batch of changes. It may arrive more than once, and may contain anything. Everything but new comments is
 ignored.

@@ -1,4 +1,4 @@
-"""Facebook's login, for pages and for the Instagram accounts that belong to them (platforms.md 1 and 3).
+"""Facebook's login, for pages and for the Instagram accounts that belong to them (docs/platforms.md, sections 1 and 3).
 
 Page tokens made with a long-lived user token do not expire, so they are never renewed. They cannot be revoked either:
 after unlinking a page, the person removes the app at Facebook.

@@ -57,9 +57,8 @@ class MetaSettings:
 
     @property
     def upload_url(self) -> str:
-        """The base address of video uploads: the operator's setting for it or, without one, the operator's own address
-        of the Graph API. If that is not set either, Meta's address for videos.
-        """
+        """The base address of video uploads. This is the operator's setting for it or, without one, the operator's own
+        address of the Graph API. Without both it is Meta's address for videos."""
         if self.facebook_upload_url or self.facebook_url.rstrip("/") != _GRAPH:
             return self.facebook_upload_url or self.facebook_url
         return _GRAPH_VIDEO

@@ -1,1 +1,4 @@
-"""TikTok over its Content Posting API v2 (platforms.md 5): `connector` publishes, `reading` reads counts."""
+"""TikTok over its Content Posting API v2 (docs/platforms.md, section 5).
+
+`connector` publishes, `reading` reads counts.
+"""

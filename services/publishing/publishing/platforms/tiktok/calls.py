@@ -23,7 +23,7 @@ class PostingApi:
     ) -> Answer:
         """Sends a POST, or a GET if there is no body, and returns the answer's `data`.
 
-        `visible`: the call may make a post public. Without a usable answer it then raises OutcomeUnknown.
+        `visible`: the call may make a post public. Such a call raises OutcomeUnknown if no usable answer comes.
         """
         headers, method, sent = bearer(account), "GET", None
         if body is not None:
@@ -54,8 +54,11 @@ class PostingApi:
 
 
 def data_of(response: Response, visible: bool) -> Answer:
-    """Returns the `data` of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
-    OutcomeUnknown."""
+    """Returns the `data` of the answer if it reports success; otherwise raises PlatformRefusal.
+
+    `visible`: the call makes something visible on the platform. If such a call may have worked in spite of a bad
+    answer, raises OutcomeUnknown instead.
+    """
     error = error_in(response)
     if error is None:
         raise unrecognised(response, visible)

@@ -78,8 +78,11 @@ class TikTokConnector(TikTokReading):
         return StillUnknown()
 
     def _resumed(self, account: Account, content: Content, checkpoint: Checkpoint) -> Published | None:
-        """Completes an earlier attempt and returns the post; None if that attempt has published nothing and never will.
-        Raises OutcomeUnknown or PlatformRefusal if neither is certain.
+        """Completes an earlier attempt and returns the post. Returns None if that attempt has published nothing and
+        never will.
+
+        Raises PlatformRefusal if TikTok refuses a call or cannot publish the post. Raises OutcomeUnknown if the last
+        chunk may have arrived but its address has expired, or if TikTok does not finish processing in time.
         """
         try:
             state = self._api.status(account, checkpoint.get("publish_id")).get("status")
@@ -173,8 +176,8 @@ class TikTokConnector(TikTokReading):
     def _is_incomplete(self, checkpoint: Checkpoint) -> bool:
         """Whether TikTok still waits for chunks of the video.
 
-        This is certain as long as the last chunk was not sent. It is assumed if TikTok has not received the last chunk
-        `last_chunk_seconds` after it was first sent.
+        This is certain before the last chunk is sent. Later it is assumed if the last chunk was first sent more than
+        `last_chunk_seconds` ago and has not arrived.
         """
         if _has_all(checkpoint) or not checkpoint.get("upload_url"):
             return False

@@ -1,4 +1,5 @@
-"""Tells what TikTok's errors mean: tables of its codes (platforms.md 5), which come with HTTP 200 as well as 4xx."""
+"""Tells what TikTok's errors mean: tables of its codes (docs/platforms.md, section 5), which come with HTTP 200 as well
+as 4xx."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""TikTok's login, which departs from the standard (platforms.md 5).
+"""TikTok's login, which departs from the standard (docs/platforms.md, section 5).
 
 It calls the client id `client_key`, puts commas between scopes, takes the PKCE challenge in hex, and answers with HTTP
 200 even for errors.

@@ -1,4 +1,4 @@
-"""Reads from TikTok: counts and the account's profile. Its API has no comments (platforms.md 5)."""
+"""Reads from TikTok: counts and the account's profile. Its API has no comments (docs/platforms.md, section 5)."""
 
 from typing import NoReturn
 

@@ -20,7 +20,8 @@ UPLOAD_LOST = "UPLOAD_LOST"
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """The chunks of a file: all of one size, except the last, which also holds the remainder (platforms.md 5)."""
+    """The chunks of a file: all of one size, except the last, which also holds the remainder (docs/platforms.md,
+    section 5)."""
 
     size_bytes: int
     chunk_bytes: int

@@ -46,10 +46,11 @@ class Calls:
     def read(self, account: Account, path: str, post_fields: str | None = None, **params: Any) -> Answer:
         """Sends a GET, which may be repeated. The argument `user__fields` becomes the parameter `user.fields`.
 
-        `post_fields`: the fields of posts to ask for, by the names of the parameter `tweet.fields`. Some versions of X
-        know `post.fields` instead, with other names: if X refuses or ignores one parameter, tries the other, and
-        remembers which one works. Raises PlatformRefusal TRANSIENT if the posts come without the fields, because a
-        look-up must not compare such posts.
+        `post_fields`: the fields of posts to ask for, named as in the parameter `tweet.fields`. Some versions of X know
+        the parameter `post.fields` instead, which has other names. If X refuses or ignores one parameter, this method
+        tries the other, and remembers which one works.
+
+        Raises PlatformRefusal if both parameters fail, because a look-up must not compare posts without these fields.
         """
         query = {name.replace("__", "."): value for name, value in params.items() if value is not None}
         if not post_fields:
@@ -74,9 +75,10 @@ class Calls:
 
     @property
     def shows_references(self) -> bool:
-        """Whether X's answers surely contain a post's references. If so, a post without references is not a reply.
+        """Whether X's answers surely tell which posts a post replies to, quotes or reposts (its references). If so, a
+        post without references is not a reply.
 
-        With the parameter `post.fields` this is not certain.
+        This is not certain if we ask with the parameter `post.fields`.
         """
         return self._fields_parameter == _FIELD_NAMES[0]
 
@@ -160,8 +162,11 @@ def _has_fields(answer: Answer, post_fields: str) -> bool:
 
 
 def body_of(response: Response, visible: bool) -> Answer:
-    """Returns the body of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
-    OutcomeUnknown."""
+    """Returns the body if the answer reports success; otherwise raises PlatformRefusal.
+
+    `visible`: the call makes something visible on the platform. If such a call may have worked in spite of a bad
+    answer, raises OutcomeUnknown instead.
+    """
     problem = problem_of(response.body)
     if response.is_good and isinstance(response.body, dict) and (problem is None or "data" in response.body):
         return response.body

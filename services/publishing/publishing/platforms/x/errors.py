@@ -1,4 +1,5 @@
-"""Tells what X's errors mean: tables of its problem objects (RFC 7807), and how long to wait (platforms.md 6)."""
+"""Tells what X's errors mean: tables of its problem objects (RFC 7807), and how long to wait (docs/platforms.md,
+section 6)."""
 
 import time
 from collections.abc import Mapping
@@ -55,7 +56,8 @@ def refusal_from(
 ) -> PlatformRefusal:
     """Builds the refusal from a problem object.
 
-    `visible`: the call makes a post that others see, so that a 403 is about the content of the post.
+    `visible`: the call makes a post that others see. A 403 of an unknown type then means that X refuses the content of
+    the post.
     """
     message = str(
         problem.get("detail") or problem.get("message") or problem.get("title") or "X gave no reason."
@@ -75,7 +77,7 @@ def refusal_from(
 
 
 def wait_in(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds until X accepts calls again, by X's own clock; None if X does not say."""
+    """Returns the seconds until X accepts calls again, counted from the time in X's answer; None if X does not say."""
     used_up = [name for name in _LIMITS if headers.get(f"{name}-remaining") == "0"] or _LIMITS[:1]
     resets = [headers.get(f"{name}-reset", "") for name in used_up]
     times = [int(text) for text in resets if text.isascii() and text.isdigit()]

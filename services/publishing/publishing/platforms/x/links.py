@@ -101,9 +101,8 @@ def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
 
 
 def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
-    """Yields the links in a domain without a scheme, which are its names of Latin letters. The last link also covers
-    the path after the domain (`rest`).
-    """
+    """Yields the links in a domain that has no scheme. Each link is one of the names that `_latin_names` finds there.
+    The last link also covers the path after the domain (`rest`)."""
     if domain.start and text[domain.start - 1] in _NO_LINK_AFTER:
         return
     names = list(_latin_names(text[domain]))
@@ -115,7 +114,8 @@ def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
 
 
 def _latin_names(domain: str) -> Iterator[Link]:
-    """Yields the names in a domain that consist of Latin letters and end in a top-level domain."""
+    """Yields the names in a domain that consist of Latin letters and end in a top-level domain. In `例.example.com`,
+    this is `example.com`."""
     at = 0
     while found := _LATIN_LABELS.search(domain, at):
         at = found.end()
@@ -142,18 +142,17 @@ def _punycode(label: str) -> str:
 
 
 def _may_start(text: str, start: int, searched: int) -> bool:
-    """Whether a link may begin at `start`. It may at the text's beginning, and after a character that may precede a
-    link and is not part of one.
+    """Whether a link may begin at position `start`.
 
-    The links found so far end at `searched`.
+    It may begin at the start of the text. Elsewhere, the character before it must be one that may precede a link, and
+    must not belong to an earlier link. `searched`: where the links found so far end.
     """
     return start == 0 or (start > searched and _MAY_PRECEDE.match(text, start - 1) is not None)
 
 
 def _first_start(text: str, first: int, end: int, searched: int) -> int:
-    """Returns the first position in text[first:end] at which a link without a scheme may begin, -1 if there is none.
-    The position lies behind `searched`, where the last link found so far ends.
-    """
+    """Returns the first position in text[first:end] at which a link without a scheme may begin; -1 if there is none.
+    The link must begin behind the links found so far, which end at `searched`."""
     # The text's first character counts as the one before the link, if a link can begin right after it.
     if first == 0 and end > 1 and _is_start(text, 1, searched):
         return 1
@@ -169,8 +168,8 @@ def _joined(text: str, label: _Label, following: _Label) -> bool:
 
 
 def _later_ends(text: str, labels: list[_Label]) -> list[int | None]:
-    """Returns for each label the end of the longest name of at least three labels that begins with it; None if there is
-    none."""
+    """Returns for each label where the longest name ends that begins with this label and has at least three labels;
+    None if there is no such name."""
     ends: list[int | None] = [None] * len(labels)
     for number in range(len(labels) - 3, -1, -1):
         label, second, third = labels[number : number + 3]

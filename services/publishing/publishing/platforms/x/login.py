@@ -1,4 +1,4 @@
-"""X's login. It uses PKCE, Basic authentication, and refresh tokens that work once (platforms.md 6)."""
+"""X's login. It uses PKCE, Basic authentication, and refresh tokens that work once (docs/platforms.md, section 6)."""
 
 from publishing.platforms.base import Account
 from publishing.platforms.http_client import required

@@ -123,14 +123,16 @@ class XReading(Connector):
 
 
 def _message_limit(subscription: str | None) -> int | None:
-    """Returns the longest post of an account with this `subscription_type`; None if X does not tell the type."""
+    """Returns the length of the longest post that an account with this `subscription_type` may make; None if X does not
+    tell the type."""
     if subscription is None:
         return None
     return PREMIUM_LIMIT if subscription in _PREMIUM else PLATFORMS["TW"].message_limit
 
 
 def references(post: Answer) -> Sequence[Answer]:
-    """Returns references to the posts that this one replies to, quotes or reposts, each with its type."""
+    """Returns the references of a post to other posts: to those that it replies to, quotes or reposts. Each has its
+    type."""
     return post.get("referenced_tweets") or post.get("referenced_posts") or ()
 
 

@@ -1,4 +1,5 @@
-"""The test post on X: public, and deleted at once. X has no private posts, and charges for each post."""
+"""The test post that `posthaste platform check --post` makes on X: public, and deleted at once. X has no private posts,
+and charges for each post."""
 
 from publishing.platforms.base import Account, Content, PlatformRefusal, Refusal
 from publishing.platforms.trial import Trial
@@ -8,7 +9,7 @@ from publishing.platforms.x.settings import XSettings
 
 
 def _remove(settings: XSettings, account: Account, post_id: str) -> None:
-    """Deletes the test post. If X says that it deleted nothing, checks that the post is gone already."""
+    """Deletes the test post. If X answers that it deleted nothing, checks that the post no longer exists."""
     if Calls(settings).delete(account, post_id):
         return
     try:

@@ -1,1 +1,2 @@
-"""YouTube channels over the Data API v3 (platforms.md 7): videos only, uploaded in sessions that can be resumed."""
+"""YouTube channels over the Data API v3 (docs/platforms.md, section 7): videos only, uploaded in sessions that can be
+resumed."""

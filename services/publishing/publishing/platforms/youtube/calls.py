@@ -58,7 +58,7 @@ class DataApi:
             params["pageToken"] = token
 
     def create(self, account: Account, resource: str, body: Answer, **params: Any) -> Answer:
-        """Creates something visible with one POST, which is sent only once. The answer has an `id`."""
+        """Creates something visible with one POST, which is sent only once. Returns the answer, which has an `id`."""
         url, sent = self._address(resource, params), json.dumps(body).encode()
         response = self._http.send("POST", url, headers=_json_headers(account), body=sent, visible=True)
         answer = body_of(response, visible=True)
@@ -95,10 +95,10 @@ class DataApi:
     def put(
         self, account: Account, session: str, span: str, body: Piece | None = None, *, visible: bool = False
     ) -> Response:
-        """Sends a piece of the file or, without a `body`, asks how many bytes YouTube has. `span`: the part of
-        Content-Range after `bytes`.
+        """Sends a piece of the file. Without a `body`, asks how many bytes YouTube has.
 
-        Raises an error for an answer that the upload protocol does not define.
+        `span`: the part of the header Content-Range after `bytes`. For an answer that the upload protocol does not
+        define, raises the error that `body_of` raises.
         """
         self._check_session(session)
         headers = bearer(account) | {"Content-Range": f"bytes {span}"}
@@ -122,8 +122,11 @@ def _json_headers(account: Account) -> dict[str, str]:
 
 
 def body_of(response: Response, visible: bool) -> Answer:
-    """Returns the body of a good answer. For any other answer raises PlatformRefusal or, after a visible call,
-    OutcomeUnknown."""
+    """Returns the body if the answer reports success; otherwise raises PlatformRefusal.
+
+    `visible`: the call makes something visible on the platform. If such a call may have worked in spite of a bad
+    answer, raises OutcomeUnknown instead.
+    """
     if response.is_good and isinstance(response.body, dict):
         return response.body
     refusal = refusal_from(response)

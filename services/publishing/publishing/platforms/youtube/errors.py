@@ -1,4 +1,4 @@
-"""Tells what YouTube's errors mean: a table of its reasons (platforms.md 7), and how long to wait."""
+"""Tells what YouTube's errors mean: a table of its reasons (docs/platforms.md, section 7), and how long to wait."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta

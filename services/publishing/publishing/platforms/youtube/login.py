@@ -1,4 +1,4 @@
-"""Google's login for YouTube: finds the channel that the person chose while logging in (platforms.md 7)."""
+"""Google's login for YouTube: finds the channel that the person chose at login (docs/platforms.md, section 7)."""
 
 from publishing.platforms.base import Account
 from publishing.platforms.oauth import forms

@@ -1,4 +1,4 @@
-"""Reads from YouTube: comments, counts and the channel's profile (platforms.md 7)."""
+"""Reads from YouTube: comments, counts and the channel's profile (docs/platforms.md, section 7)."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime

@@ -1,4 +1,5 @@
-"""The test post on YouTube: a private video of one second, which is deleted at once."""
+"""The test post that `posthaste platform check --post` makes on YouTube: a private video of one second, which is
+deleted at once."""
 
 import base64
 from collections.abc import Mapping
@@ -46,8 +47,8 @@ def _remove(settings: YouTubeSettings, account: Account, video_id: str) -> None:
 
 
 def _left(checkpoint: Mapping[str, Any]) -> str | None:
-    """Returns the id of the video if YouTube accepted one, else None. A video that YouTube fails to process stays in
-    the channel until it is deleted."""
+    """Returns the id of the test video if YouTube accepted it, else None. A video that YouTube fails to process stays
+    in the channel until it is deleted."""
     return checkpoint.get("video_id")
 
 
