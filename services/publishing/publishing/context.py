@@ -41,8 +41,9 @@ class ContendedBrands:
         self._begun_at: dict[str, float] = {}
 
     def in_turn(self, pages: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
-        """Returns the contended brands with their pages: first those that had no task yet, then those whose last task
-        began earliest. Forgets all other brands."""
+        """Sorts contended brands, given with their pages: first those that had no task yet, then those whose last task
+        began earliest. Forgets the tasks of all other brands.
+        """
         self._begun_at = {brand_id: at for brand_id, at in self._begun_at.items() if brand_id in pages}
         return sorted(pages.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
 

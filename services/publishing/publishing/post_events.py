@@ -12,10 +12,10 @@ from publishing.store.posts import Posts
 
 
 def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
-    """Stages the events of those posts that have ended, and ignores pending ones.
+    """Stages the events of those posts that have ended. Ignores posts that are still pending.
 
-    If the client of a post that is published at once still waits, the answer will tell the outcome. The post's event
-    then goes only to subscriptions that ask for such posts (`immediate_posts`), if there are any. Returns, by post id,
+    While the client of a post that is published at once still waits, its answer will tell the outcome. So the post's
+    event then goes only to subscriptions that ask for events about such posts (`immediate_posts`). Returns, by post id,
     the revisions of the events to the media service.
     """
     ended = [post for post in posts if post.state not in PENDING]
@@ -28,8 +28,8 @@ def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]
 
 
 def stage_late(connection: Connection, posts: Iterable[Post]) -> None:
-    """Stages the events that `stage_ended` did not send to all subscriptions because the posts' clients were still
-    waiting. Called for posts whose clients were then answered without the outcome.
+    """Stages events of ended posts whose client waited for the outcome but was answered without it. They go to the
+    subscriptions to which `stage_ended` did not send the event, because the client was still waiting then.
     """
     audiences = [(post, "others" if post.reports_at_once else "") for post in posts]
     stage_all(connection, [event for post, audience in audiences for event in _end_events(post, audience)])

@@ -246,8 +246,11 @@ def request_next_payment(database: Database, payments: PaymentProvider) -> bool:
 
 
 def _outcome(database: Database, payments: PaymentProvider, refill: Refill, order: Order) -> PaymentOutcome:
-    """Requests the payment of a refill, or asks what became of an earlier request, and returns the outcome. Raises
-    OutcomeUnknown while the provider cannot tell whether the refill was paid.
+    """Finds out whether a refill was paid, and returns the outcome.
+
+    If the payment's id is known, asks the provider for its state. Otherwise requests the payment. If it must not be
+    requested (any more), searches for a payment from an earlier request instead. Raises OutcomeUnknown while the
+    provider cannot tell whether the refill was paid.
     """
     if refill.payment_id is not None:
         return payments.look_up(refill.payment_id)

@@ -124,8 +124,8 @@ def adjust(connection: Connection, payment_id: str, cause: str | None = None) ->
 def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
     """Returns how many of a payment's credits must be taken back in all, because of its refunds and disputes. Pure.
 
-    This is in proportion to the money. But all credits are taken back if the payment's amount is unknown and anything
-    is refunded or disputed, and if a dispute is in another currency.
+    Usually that is the same share of the credits as of the money. It is all credits in two cases: a refunded or
+    disputed payment has an unknown amount, or a dispute that withholds money is in another currency than the payment.
     """
     amount, bought = payment.amount or 0, payment.credits or 0
     open_disputes = [dispute for dispute in disputes if dispute.status in _MONEY_WITHHELD]

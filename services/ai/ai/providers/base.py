@@ -1,6 +1,6 @@
 """The interface of AI providers.
 
-A provider's code repeats a call that generates something only if the API answers 503, or says when to retry.
+A call that generates something is sent again only in two cases: the API answered 503, or it said when to retry.
 """
 
 from collections.abc import Iterator, Sequence

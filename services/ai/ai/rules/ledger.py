@@ -86,7 +86,7 @@ def month_of(now: datetime) -> date:
 
 
 def ends_at(month: date) -> datetime:
-    """Returns the time at which the month ends and its plan credits expire (decisions)."""
+    """Returns the time at which the month ends and its plan credits expire."""
     return datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
 
 

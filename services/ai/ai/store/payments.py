@@ -51,8 +51,8 @@ class Payments:
         self._connection.execute(row.on_conflict_do_update(index_elements=["payment_id"], set_=same))
 
     def find(self, payment_id: str) -> Payment:
-        """Returns the payment. Lock its row before. If the payment is that of an auto-refill, first stores what it
-        bought.
+        """Returns the payment, whose row the caller must have locked. If it paid for an auto-refill, first stores in
+        the row which credits it bought.
         """
         self._adopt_refill(payment_id)
         rows = self._connection.execute(select(*_COLUMNS).where(payments.c.payment_id == payment_id))

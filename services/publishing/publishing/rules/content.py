@@ -159,8 +159,9 @@ def _urls(
 
 
 def _foreign(content: PostContent, platform: str) -> Iterator[ApiError]:
-    """Yields an error for each field of the content that this platform does not have (decisions "Details of single
-    operations")."""
+    """Yields an error for each field of the content that this platform does not have (docs/decisions.md, "Details of
+    single operations").
+    """
     row = PLATFORMS[platform]
     if content.first_comment and not row.first_comment:
         yield invalid("first_comment", f"{row.title} has no first comment")

@@ -42,7 +42,7 @@ REACH = timedelta(seconds=DAY_SECONDS)
 
 
 def page_windows(platform: str) -> tuple[Window, ...]:
-    """Returns the caps of a page on this platform; none for YT (decisions)."""
+    """Returns the caps of a page on this platform; none for YouTube."""
     row = PLATFORMS[platform]
     caps = ((row.per_hour, HOUR_SECONDS), (row.per_24h, DAY_SECONDS))
     return tuple(Window(cap, seconds) for cap, seconds in caps if cap is not None)

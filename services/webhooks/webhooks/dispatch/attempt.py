@@ -1,6 +1,5 @@
-"""Makes one attempt at a delivery: signs the body and posts it to the endpoint. Also charges the units of deliveries:
-before its first attempt, a delivery uses a unit of the account's monthly webhooks counter, which the quota service
-keeps.
+"""Makes one attempt at a delivery: signs the body and posts it to the endpoint. Also charges deliveries to the account:
+before its first attempt, a delivery uses one unit of the account's monthly webhooks counter in the quota service.
 """
 
 import math

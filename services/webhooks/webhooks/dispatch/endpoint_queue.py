@@ -129,8 +129,10 @@ class EndpointQueue:
         return due
 
     def assess(self, outcome: Outcome) -> Outcome:
-        """Notes whether the endpoint could be reached, and returns the outcome. An outcome with `is_local` (our own
-        network may have caused the failure) is returned without it if the receiver is to blame (`is_receivers_fault`).
+        """Notes whether the endpoint could be reached, and returns the outcome.
+
+        `outcome.is_local` says that our own network may have caused the failure. If the receiver is to blame instead
+        (`is_receivers_fault`), the returned outcome has `is_local` False.
         """
         if not outcome.is_local:
             self.unreachable_since = math.inf

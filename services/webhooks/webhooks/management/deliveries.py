@@ -84,8 +84,10 @@ def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.Fo
 
 
 def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
-    """Sends a test event to a subscription, even if it is disabled (decisions "Test event"). Returns the delivery; for
-    a repeated operation the first one. Raises NOT_FOUND for a subscription that the caller may not see.
+    """Sends a test event to a subscription, even if the subscription is disabled (docs/decisions.md, "Test event").
+
+    Returns the delivery of the test event. A repeated operation sends nothing, and gets the delivery of its first call.
+    Raises NOT_FOUND for a subscription that the caller may not see.
     """
     with app.database.transaction() as connection:
         row = access.lock_subscription(connection, caller, request.id)

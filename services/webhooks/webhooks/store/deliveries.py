@@ -67,10 +67,10 @@ class Deliveries:
         self._connection = connection
 
     def arrive(self, new: Sequence[tuple[Event, bytes, str | None]]) -> int:
-        """Stores a delivery of each event for every active subscription that asks for such events, and the events that
-        have such a subscription. Returns how many deliveries it stored.
+        """Stores a delivery of each event for every active subscription that asks for such events. Events that no
+        subscription asks for are not stored. Returns how many deliveries it stored.
 
-        `new`: event, body to send, and id of the event's post.
+        `new`: event, body to send, and id of the event's post, if it has one.
         """
         parameters = {
             "ids": [event.id for event, _, _ in new],

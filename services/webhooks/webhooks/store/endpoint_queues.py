@@ -274,11 +274,11 @@ class EndpointQueues:
         return {id_: Recorded(*rest) for id_, *rest in fetch(self._connection, _RECORD, parameters)}
 
     def note_charges(self, due: Sequence[DueDelivery]) -> None:
-        """Stores that the units of these deliveries are charged: the quota service forgets it after days, and a replay
-        may come weeks later.
+        """Stores that the units of these deliveries are charged. The quota service forgets a charge after days, but a
+        replay may come weeks later and must not be charged again.
 
         Raises LockTimeout when another transaction has locked a row, and ApiError SERVICE_UNAVAILABLE when the database
-        is away.
+        is down.
         """
         _NOTE_CHARGES.fetch(self._connection, _named(due))
 
@@ -286,7 +286,7 @@ class EndpointQueues:
         """Marks deliveries as skipped, because no unit of the account's monthly counter is left.
 
         Raises LockTimeout when another transaction has locked a row, and ApiError SERVICE_UNAVAILABLE when the database
-        is away.
+        is down.
         """
         _SKIP.fetch(self._connection, _named(due))
 

@@ -117,8 +117,8 @@ class Retention:
         return self._connection.execute(_REMOVE_SECRETS, {"age": age, "limit": limit}).rowcount
 
     def remove_revoked_tokens(self, limit: int) -> int:
-        """Forgets tokens that were revoked over a day ago: no running call uses them any more, because calls end within
-        minutes.
+        """Deletes the ids of tokens that were revoked over a day ago. They are needed only while a call with such a
+        token may run, which is a matter of minutes.
         """
         return self._connection.execute(_REMOVE_REVOKED_TOKENS, {"limit": limit}).rowcount
 
