@@ -48,7 +48,7 @@ class ContendedBrands:
         return sorted(pages.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
 
     def begin(self, brand_id: str) -> bool:
-        """Reserves the brand for a task. Returns False when another task waits for it already."""
+        """Notes that a task now waits for the brand's lock. Returns False if another task waits for it already."""
         if brand_id in self._busy:
             return False
         self._busy.add(brand_id)
@@ -90,7 +90,9 @@ class AppContext:
 
     @cached_property
     def brands(self) -> Pool:
-        """The pool of tasks that wait for the lock of a brand: separate, so that claims for other brands go on."""
+        """The pool of tasks that each wait for the lock of one brand. It is separate from `page_queues`, so that such
+        waits do not hold up the claims for other brands.
+        """
         return Pool(_BRANDS_POOL)
 
     @cached_property

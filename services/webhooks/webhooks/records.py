@@ -105,8 +105,8 @@ class DueDelivery(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """The trace context of the delivery's event. `tracing.on_behalf` reads it to trace work for several deliveries
-        at once.
+        """The trace context of the delivery's event. `tracing.on_behalf` reads it, so that one step for several
+        deliveries appears in the trace of each.
         """
         return self.traceparent or ""
 

@@ -153,7 +153,7 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
     threshold. Stores none while another refill is open, while the account owes credits, if there is no card that may be
     charged, or if the limits on refills are reached.
 
-    Stores as well when to check the account again, or that it need not be checked.
+    Also stores when the account's balance must be checked next, or that it need not be checked.
     """
     with database.transaction() as connection:
         state = Ledgers(connection).lock(account_id)

@@ -131,8 +131,8 @@ def discard(context: AppContext, job: Job, media: Media) -> None:
     """Deletes a file that arrived after its job had failed. If the deletion fails, the media service removes the file
     within a day.
 
-    If the job has not failed, another worker has taken it over; then the file stays, because it is that worker's file
-    too: the media service has one file per operation.
+    Deletes nothing if the job has not failed: then another worker has taken the job over, and uses the same file,
+    because the media service has one file per operation.
     """
     try:
         with context.database.reading() as connection:

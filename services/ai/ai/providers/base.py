@@ -105,8 +105,9 @@ class Provider:
         raise NotImplementedError
 
     def poll_video(self, operation: str, *, deadline: float) -> str | None:
-        """Returns the URL of the finished video, or None while it is being generated. Raises GenerationFailed: if the
-        error is `transient`, poll again; otherwise the video has failed for good.
+        """Returns the URL of the finished video, or None while it is being generated.
+
+        Raises GenerationFailed. If that error is `transient`, poll again; otherwise the video has failed for good.
         """
         raise NotImplementedError
 

@@ -165,7 +165,9 @@ def _fetched(settings: Settings, url: str) -> MediaSource:
 
 @contextmanager
 def _open(settings: Settings, source: MediaSource) -> Iterator[Iterator[bytes]]:
-    """Opens the file again to send it to a platform. Raises PlatformRefusal if the URL leads to another file by now."""
+    """Opens a file at another server once more, to send it to a platform. Raises PlatformRefusal if its URL leads to
+    another file by now.
+    """
     assert source.url is not None
     assert source.size_bytes is not None
     seconds = settings.media_transfer_seconds

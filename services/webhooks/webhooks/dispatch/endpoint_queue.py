@@ -141,9 +141,11 @@ class EndpointQueue:
         return outcome._replace(is_local=not is_receivers_fault(self.unreachable_since, outcome.others_at))
 
     def postpone(self) -> list[DueDelivery]:
-        """Pauses the endpoint, and drops from memory the deliveries whose attempt has not begun; in the database they
-        stay due. Returns those dropped deliveries that were ready for an attempt: no further unit may be charged for
-        them.
+        """Pauses the endpoint. Drops from memory the deliveries whose attempt has not begun; in the database they stay
+        due.
+
+        Returns those of them that were ready for an attempt. Their units are charged already, so a later attempt must
+        not charge them again.
         """
         now = time.monotonic()
         self.paused_until = now + pause_seconds(now - self.unreachable_since)
@@ -153,8 +155,9 @@ class EndpointQueue:
         """Updates the queue after an outcome was recorded: response time, successes, whether the subscription is
         active.
 
-        If the outcome disabled the subscription, drops the deliveries whose attempt has not begun. Returns those
-        dropped deliveries that were ready for an attempt: no further unit may be charged for them.
+        If the outcome disabled the subscription, drops from memory the deliveries whose attempt has not begun. Returns
+        those of them that were ready for an attempt. Their units are charged already, so a later attempt must not
+        charge them again.
         """
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.answered_at - outcome.began_at
@@ -170,10 +173,11 @@ class EndpointQueue:
         self.used_at = time.monotonic()
 
     def clear(self) -> list[DueDelivery]:
-        """Drops from memory the deliveries whose attempt has not begun: the subscription has changed, the endpoint is
-        paused, or another process may hold the queue.
+        """Drops from memory the deliveries whose attempt has not begun. Called when the subscription has changed, the
+        endpoint is paused, or another process may hold the queue.
 
-        Returns those dropped deliveries that were ready for an attempt: no further unit may be charged for them.
+        Returns those of them that were ready for an attempt. Their units are charged already, so a later attempt must
+        not charge them again.
         """
         self.generation += 1
         dropped = list(self.ready)

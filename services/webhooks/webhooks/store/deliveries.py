@@ -124,8 +124,8 @@ class Deliveries:
         return self._connection.execute(statement).rowcount == 1
 
     def note_ask(self, operation_id: str, subscription_id: str, delivery_id: str) -> tuple[str, str] | None:
-        """Stores which delivery an operation asks for. Returns None; for a repeated operation the (subscription id,
-        delivery id) that its first call stored.
+        """Stores which delivery an operation tests or replays, and returns None. For a repeated operation returns the
+        (subscription id, delivery id) that its first call stored.
         """
         values = {
             "operation_id": operation_id,

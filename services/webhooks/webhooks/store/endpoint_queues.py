@@ -221,16 +221,16 @@ class EndpointQueues:
         """Returns the endpoints with due deliveries, the longest waiting first. After them come endpoints without due
         deliveries, if this process has loaded deliveries of their queues.
 
-        `held`: the queues that this process holds: id → whether it has loaded deliveries of the queue. Secrets of a
-        queue that another process holds are left out.
+        `held`: the ids of the queues that this process holds, each with whether deliveries of the queue are loaded. If
+        another process holds a queue, the endpoint is returned without its secrets.
         """
         busy = [id_ for id_, is_busy in held.items() if is_busy]
         rows = _LOOK.run(self._connection, {"held": list(held), "busy": busy})
         return [Endpoint._make(row)._replace(secrets=tuple(row.secrets)) for row in rows]
 
     def fail_late(self, subscription_ids: Collection[str]) -> None:
-        """Marks disabled subscriptions for the clean-up once more. The clean-up then also fails the deliveries that
-        arrived after its earlier run.
+        """Marks disabled subscriptions for the clean-up once more, so that it also fails deliveries that arrived after
+        its earlier run.
         """
         _MARK_ENDING.run(self._connection, {"ids": list(subscription_ids)})
 
