@@ -283,7 +283,7 @@ class Post(Row):
 
     @property
     def owner(self) -> Caller:
-        """The caller for those of our calls to the media service that no client's request causes: the post's account,
+        """The caller that our calls to the media service name if no client's request causes them: the post's account,
         with all its brands.
         """
         return Caller(account_id=self.account_id, user_id=self.account_id)

@@ -119,8 +119,8 @@ class Payments:
         return [Dispute(**row) for row in rows.mappings()]
 
     def record(self, payment_id: str, clawed_back: int) -> None:
-        """Stores how many of the payment's credits are taken back in all, and counts the ledger entry that was added
-        for this.
+        """Stores how many of the payment's credits are taken back in all. Also counts the payment's ledger entries, one
+        more at each call: the number is part of the next entry's operation id.
         """
         values = {"clawed_back": clawed_back, "entries_count": payments.c.entries_count + 1}
         self._connection.execute(update(payments).where(payments.c.payment_id == payment_id).values(values))

@@ -134,7 +134,8 @@ class Refills:
         """Returns at most `limit` refills, newest first, that were made with the card in `saved` after these settings
         were saved.
 
-        The card is compared, because in rows stored before 1.4.0 it may have changed after `saved_at`.
+        Leaves out refills with another card: in settings stored before 1.4.0, the card may have changed after
+        `saved_at`.
         """
         here = and_(
             refills.c.account_id == saved.account_id,

@@ -23,7 +23,8 @@ class Window(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A stretch of time in which one more post would break a rule. Its two ends are allowed."""
+    """A stretch of time in which one more post would break a rule. A post exactly at one of its two ends breaks none.
+    """
 
     after: datetime
     before: datetime

@@ -144,8 +144,8 @@ class EndpointQueue:
         """Pauses the endpoint. Drops from memory the deliveries whose attempt has not begun; in the database they stay
         due.
 
-        Returns those of them that were ready for an attempt. Their units are charged already, so a later attempt must
-        not charge them again.
+        Returns those of them that were ready for an attempt. If such a delivery uses a unit, the unit is charged
+        already, and a later attempt must not charge it again.
         """
         now = time.monotonic()
         self.paused_until = now + pause_seconds(now - self.unreachable_since)
@@ -155,9 +155,7 @@ class EndpointQueue:
         """Updates the queue after an outcome was recorded: response time, successes, whether the subscription is
         active.
 
-        If the outcome disabled the subscription, drops from memory the deliveries whose attempt has not begun. Returns
-        those of them that were ready for an attempt. Their units are charged already, so a later attempt must not
-        charge them again.
+        If the outcome disabled the subscription, drops and returns deliveries as `clear` does; otherwise returns none.
         """
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.answered_at - outcome.began_at
@@ -176,8 +174,8 @@ class EndpointQueue:
         """Drops from memory the deliveries whose attempt has not begun. Called when the subscription has changed, the
         endpoint is paused, or another process may hold the queue.
 
-        Returns those of them that were ready for an attempt. Their units are charged already, so a later attempt must
-        not charge them again.
+        Returns those of them that were ready for an attempt. If such a delivery uses a unit, the unit is charged
+        already, and a later attempt must not charge it again.
         """
         self.generation += 1
         dropped = list(self.ready)
