@@ -69,9 +69,9 @@ def store_comments(
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool | None:
     """Whether the page itself wrote the comment; None if that is not certain.
 
-    It did if the comment has the id of one of our replies, or if the comment's author is the page. It did not if the
-    author is somebody else. A comment without an author is a visitor's on platforms where names are unique. Elsewhere
-    it is the page's if its text is that of `first_comment` or of one of our replies; otherwise the result is None.
+    True if the comment has the id of one of our replies, or if its author is the page; False if its author is somebody
+    else. If the platform names no author, the result is False on platforms where names are unique. On the others it is
+    True if the comment's text is that of `first_comment` or of one of our replies, else None.
     """
     if comment.id in ours.remote_ids:
         return True

@@ -23,8 +23,7 @@ class Window(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A stretch of time in which one more post would break a rule. A post exactly at one of its two ends breaks none.
-    """
+    """A stretch of time in which one more post would break a rule. A post exactly at its start or end breaks none."""
 
     after: datetime
     before: datetime

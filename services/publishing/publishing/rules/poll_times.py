@@ -1,5 +1,4 @@
-"""Decides how often the comments of a post are polled, and where in the list of comments the next reading begins. Pure.
-"""
+"""Decides how often the comments of a post are polled, and where in the list of comments a reading begins. Pure."""
 
 from datetime import datetime, timedelta
 

@@ -86,8 +86,8 @@ class Subscriptions:
         return [MadeBy(*row) for row in rows]
 
     def disable(self, subscription_ids: Sequence[str], reason: str) -> None:
-        """Disables subscriptions for this reason. The clean-up later fails all their waiting deliveries, also replays
-        and tests.
+        """Disables subscriptions for this reason. The clean-up later marks all deliveries that wait now as failed, also
+        replays and tests.
         """
         if not subscription_ids:
             return
