@@ -97,7 +97,9 @@ class PageRow(Row):
 
     @property
     def remote_page(self) -> str:
-        """The name of the page on the platform, used for locks: the same for all brands and accounts that link it."""
+        """The name under which locks know this page of the platform. All brands and accounts that link the page share
+        it.
+        """
         return f"{self.platform}:{self.remote_account_id}"
 
     def view(self, last_refusal: api.LastRefusal | None = None) -> api.Page:

@@ -14,8 +14,8 @@ _EXTRA = timedelta(days=1)
 
 
 def end_deliveries(app: AppContext) -> int:
-    """Marks waiting deliveries of disabled subscriptions as failed, up to a limit. Leaves out tests and replays that
-    were asked for after the subscription was disabled. Returns how many it marked. Owners can replay them.
+    """Marks waiting deliveries of disabled subscriptions as failed, up to a limit. Leaves out tests and replays: they
+    are sent even if the subscription is disabled. Returns how many it marked. Owners can replay them.
 
     Uses no transaction: it would lock deliveries before subscriptions, but a replay locks subscriptions first, so the
     two could deadlock.

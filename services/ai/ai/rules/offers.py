@@ -1,4 +1,4 @@
-"""Builds what an account can buy: packs of credits, and the state of its auto-refill. Pure."""
+"""Shows what an account can buy: packs of credits, and the state of its auto-refill. Pure."""
 
 from urllib.parse import quote
 

@@ -114,8 +114,9 @@ def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
 
 
 def _ended(future: Future[T], answer: Answer, left: Left | None) -> Future[T]:
-    """Returns a finished future for a part that takes too long: its own if it has ended meanwhile, else one with an
-    error. `left`: the state of the part's operation; None when the database is down."""
+    """Returns a finished future for a part that takes too long: the part's own future if the part has ended meanwhile,
+    otherwise a future that raises an error. `left`: the state of the part's operation; None when the database is down.
+    """
     if left is not None and left.is_begun and left.post_id is None:
         wait([future], timeout=_END_SECONDS)
     if future.done():

@@ -51,6 +51,6 @@ def _has_similar_text(other: Post, post: Post) -> bool:
 def _asked(post: Post) -> tuple[object, ...]:
     """Returns everything that people see of a post on the platform: two posts with the same value look the same.
 
-    First comments are left out, because they are made under whichever post gets the remote id.
+    The first comment is left out: it is made later, under the post on the platform that `post` is found to be.
     """
     return (post.message or "", post.media_ids, post.media_urls, post.settings or {})

@@ -275,7 +275,9 @@ class DeliveryDispatcher:
                     self._dropped = [one for one in self._dropped if one not in dropped]
 
     def _most(self) -> int:
-        """Returns how many deliveries one queue may have loaded. The more queues, the fewer, to limit memory."""
+        """Returns how many deliveries one queue may have loaded. The more queues there are, the fewer deliveries each
+        may load, so that memory stays limited.
+        """
         share = min(self._settings.taken_ahead, _MAX_LOADED // max(1, len(self.queues)))
         return max(2 * MAX_CONCURRENT, share)
 

@@ -1,5 +1,5 @@
-"""The deliveries that this process has loaded for one endpoint, the state of that endpoint, and the rules for both:
-how many attempts run at once, how many deliveries are loaded, and whether a failure is the receiver's. No I/O.
+"""The deliveries that this process has loaded for one endpoint, the state of that endpoint, and the rules for both: how
+many attempts run at once, how many deliveries are loaded, and whether the receiver is to blame for a failure. No I/O.
 
 One process at a time serves an endpoint, so that the limits of concurrent attempts are exact and connections can be
 kept. Loaded deliveries stay pending in the database until their outcome is recorded, so a process that dies leaves

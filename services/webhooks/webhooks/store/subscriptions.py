@@ -86,7 +86,7 @@ class Subscriptions:
         return [MadeBy(*row) for row in rows]
 
     def disable(self, subscription_ids: Sequence[str], reason: str) -> None:
-        """Disables subscriptions for this reason. The clean-up later marks all deliveries that wait now as failed, also
+        """Disables subscriptions for this reason. The clean-up later marks all deliveries that wait now as failed, even
         replays and tests.
         """
         if not subscription_ids:
