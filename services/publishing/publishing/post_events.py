@@ -36,14 +36,15 @@ def stage_late(connection: Connection, posts: Iterable[Post]) -> None:
 
 
 def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
-    """Stages the event posts.held for posts that are held from now on: one for each brand, reason and maker."""
+    """Stages the event posts.held for posts that are held from now on: one event for each brand, reason and maker."""
     ordered = sorted(posts, key=_held_with)
     stage_all(connection, [_held_event(list(group)) for _, group in groupby(ordered, _held_with)])
 
 
 def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Caller, outcome: str) -> None:
-    """Stages the event posts.hold.ended, which tells who released or cancelled held posts: one for each brand, reason
-    and maker. `posts` have the values that they had while held."""
+    """Stages the event posts.hold.ended, which says who released or cancelled held posts: one event for each brand,
+    reason and maker. `posts` must have the values that they had while held.
+    """
     by = Maker(user_id=caller.user_id, token_id=caller.token_id)
     groups = [list(group) for _, group in groupby(sorted(posts, key=_held_with), _held_with)]
     stage_all(

@@ -1,9 +1,9 @@
 """The publish guardrails: how many posts a page and a brand may publish in an hour and a day. Decides which due posts
 of a page are sent now, put off or given up. Pure.
 
-Figures: `contracts.platforms` (spec "Limits"). Every rule forbids some stretches of time; a post fits at a time that no
-stretch covers. Windows are rolling (decisions "Guardrail windows"): a post counts in a window of 3,600 s until exactly
-3,600 s after it was published.
+Figures: `contracts.platforms` (spec, "Limits"). Every rule forbids some stretches of time; a post fits at a time that
+no stretch covers. Windows are rolling (docs/decisions.md, "Guardrail windows"): a post counts in a window of 3,600 s
+until exactly 3,600 s after it was published.
 """
 
 from collections.abc import Iterable, Sequence

@@ -261,8 +261,8 @@ class DeliveryDispatcher:
         self._remember_charged(queue.clear())
 
     def _remember_charged(self, due: Collection[DueDelivery]) -> None:
-        """Remembers those of these deliveries that were charged, but whose rows do not say so yet. The next tick stores
-        the charge in the rows, so that a later attempt does not charge again.
+        """Of these deliveries, remembers those whose unit was charged although their rows do not say so yet. The next
+        tick stores the charge in the rows, so that a later attempt does not charge again.
         """
         self._dropped = [*self._dropped, *(one for one in due if attempt.needs_unit(one))]
 

@@ -240,8 +240,8 @@ class EndpointQueues:
         return count, float(seconds or 0)
 
     def take(self, subscription_ids: Collection[str], lease_seconds: float) -> list[tuple[str, int, int]]:
-        """Leases those of the named queues that no process holds. Returns (subscription id, fence, failures in a row)
-        for each leased queue.
+        """Leases the named queues, except queues that another process holds. Returns (subscription id, fence, failures
+        in a row) for each leased queue.
         """
         parameters = {"ids": list(subscription_ids), "lease": lease_seconds}
         rows = _TAKE.run(self._connection, parameters)
