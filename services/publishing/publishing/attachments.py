@@ -105,8 +105,8 @@ def settle(app: AppContext, post: Post, revision: int = 0) -> None:
     """Tells the media service at once which files a post uses now. If the service does not answer, the event
     `post.media` tells it later.
 
-    `revision`: the revision of the post's newest event `post.media`, if the post uses no files any more. The media
-    service then ignores older events that arrive later.
+    `revision` matters only for a post that uses no files any more: it is the revision of the post's newest event
+    `post.media`. The media service ignores older events that arrive later.
     """
     if post.state in UNENDED and post.media_ids:
         try:

@@ -41,13 +41,14 @@ class ContendedBrands:
         self._begun_at: dict[str, float] = {}
 
     def in_turn(self, pages: Mapping[str, list[str]]) -> list[tuple[str, list[str]]]:
-        """Returns the contended brands with their pages: first those that had no task yet, then those whose last task
-        began earliest. Forgets all other brands."""
+        """Sorts contended brands, given with their pages: first those that had no task yet, then those whose last task
+        began earliest. Forgets the tasks of all other brands.
+        """
         self._begun_at = {brand_id: at for brand_id, at in self._begun_at.items() if brand_id in pages}
         return sorted(pages.items(), key=lambda item: self._begun_at.get(item[0], 0.0))
 
     def begin(self, brand_id: str) -> bool:
-        """Reserves the brand for a task. Returns False when another task waits for it already."""
+        """Notes that a task now waits for the brand's lock. Returns False if another task waits for it already."""
         if brand_id in self._busy:
             return False
         self._busy.add(brand_id)
@@ -89,7 +90,9 @@ class AppContext:
 
     @cached_property
     def brands(self) -> Pool:
-        """The pool of tasks that wait for the lock of a brand: separate, so that claims for other brands go on."""
+        """The pool of tasks that each wait for the lock of one brand. It is separate from `page_queues`, so that such
+        waits do not hold up the claims for other brands.
+        """
         return Pool(_BRANDS_POOL)
 
     @cached_property

@@ -12,10 +12,10 @@ from publishing.store.posts import Posts
 
 
 def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]:
-    """Stages the events of those posts that have ended, and ignores pending ones.
+    """Stages the events of those posts that have ended. Ignores posts that are still pending.
 
-    If the client of a post that is published at once still waits, the answer will tell the outcome. The post's event
-    then goes only to subscriptions that ask for such posts (`immediate_posts`), if there are any. Returns, by post id,
+    While the client of a post that is published at once still waits, its answer will tell the outcome. So the post's
+    event then goes only to subscriptions that ask for events about such posts (`immediate_posts`). Returns, by post id,
     the revisions of the events to the media service.
     """
     ended = [post for post in posts if post.state not in PENDING]
@@ -28,22 +28,23 @@ def stage_ended(connection: Connection, posts: Iterable[Post]) -> dict[str, int]
 
 
 def stage_late(connection: Connection, posts: Iterable[Post]) -> None:
-    """Stages the events that `stage_ended` did not send to all subscriptions because the posts' clients were still
-    waiting. Called for posts whose clients were then answered without the outcome.
+    """Stages events of ended posts whose client waited for the outcome but was answered without it. They go to the
+    subscriptions to which `stage_ended` did not send the event, because the client was still waiting then.
     """
     audiences = [(post, "others" if post.reports_at_once else "") for post in posts]
     stage_all(connection, [event for post, audience in audiences for event in _end_events(post, audience)])
 
 
 def stage_held(connection: Connection, posts: Iterable[Post]) -> None:
-    """Stages the event posts.held for posts that are held from now on: one for each brand, reason and maker."""
+    """Stages the event posts.held for posts that are held from now on: one event for each brand, reason and maker."""
     ordered = sorted(posts, key=_held_with)
     stage_all(connection, [_held_event(list(group)) for _, group in groupby(ordered, _held_with)])
 
 
 def stage_hold_ended(connection: Connection, posts: Iterable[Post], caller: Caller, outcome: str) -> None:
-    """Stages the event posts.hold.ended, which tells who released or cancelled held posts: one for each brand, reason
-    and maker. `posts` have the values that they had while held."""
+    """Stages the event posts.hold.ended, which says who released or cancelled held posts: one event for each brand,
+    reason and maker. `posts` must have the values that they had while held.
+    """
     by = Maker(user_id=caller.user_id, token_id=caller.token_id)
     groups = [list(group) for _, group in groupby(sorted(posts, key=_held_with), _held_with)]
     stage_all(

@@ -97,7 +97,9 @@ class PageRow(Row):
 
     @property
     def remote_page(self) -> str:
-        """The name of the page on the platform, used for locks: the same for all brands and accounts that link it."""
+        """The name under which locks know this page of the platform. All brands and accounts that link the page share
+        it.
+        """
         return f"{self.platform}:{self.remote_account_id}"
 
     def view(self, last_refusal: api.LastRefusal | None = None) -> api.Page:
@@ -283,7 +285,7 @@ class Post(Row):
 
     @property
     def owner(self) -> Caller:
-        """The caller for those of our calls to the media service that no client's request causes: the post's account,
+        """The caller that our calls to the media service name if no client's request causes them: the post's account,
         with all its brands.
         """
         return Caller(account_id=self.account_id, user_id=self.account_id)

@@ -78,8 +78,8 @@ def _event_key(made: MadeBy) -> tuple[str, str, tuple[str, ...]]:
 
 
 def body_of(event: Event) -> bytes:
-    """Returns the body of an event's deliveries (decisions "Events"): the same bytes are signed, stored and sent at
-    every attempt.
+    """Returns the body of an event's deliveries (docs/decisions.md, "Events"): the same bytes are signed, stored and
+    sent at every attempt.
     """
     created_at = event.created_at.replace(microsecond=event.created_at.microsecond // 1000 * 1000)
     envelope = {"id": event.id, "event": event.event, "created_at": created_at, "data": event.data}

@@ -14,10 +14,11 @@ _EXTRA = timedelta(days=1)
 
 
 def end_deliveries(app: AppContext) -> int:
-    """Marks waiting deliveries of disabled subscriptions as failed, except tests and replays, up to a limit. Returns
-    how many it marked. Owners can replay them.
+    """Marks waiting deliveries of disabled subscriptions as failed, up to a limit. Leaves out tests and replays: they
+    are sent even if the subscription is disabled. Returns how many it marked. Owners can replay them.
 
-    Uses no transaction: that would lock deliveries before subscriptions, and a replay locks them in the other order.
+    Uses no transaction: it would lock deliveries before subscriptions, but a replay locks subscriptions first, so the
+    two could deadlock.
     """
     with app.database.reading() as connection:
         return Retention(connection).fail_of_disabled(_FAILED_BATCH)

@@ -105,8 +105,8 @@ class DueDelivery(NamedTuple):
 
     @property
     def cause(self) -> str:
-        """The trace context of the delivery's event. `tracing.on_behalf` reads it to trace work for several deliveries
-        at once.
+        """The trace context of the delivery's event. `tracing.on_behalf` reads it to link one step for several
+        deliveries to the traces of their events.
         """
         return self.traceparent or ""
 

@@ -1,5 +1,5 @@
-"""Signing secrets and signatures (spec "Events", Signature; decisions "Webhook signatures"), and the private networks
-that each account's webhook URLs may lead to (WEBHOOK_ALLOWED_CIDRS). No I/O.
+"""Signing secrets and signatures of webhooks (docs/decisions.md, "Webhook signatures"), and the private networks that
+each account's webhook URLs may lead to (WEBHOOK_ALLOWED_CIDRS). No I/O.
 """
 
 import hashlib

@@ -153,7 +153,7 @@ def open_refill(database: Database, settings: CreditSettings, account_id: str) -
     threshold. Stores none while another refill is open, while the account owes credits, if there is no card that may be
     charged, or if the limits on refills are reached.
 
-    Stores as well when to check the account again, or that it need not be checked.
+    Also stores when the account's balance must be checked next, or that it need not be checked.
     """
     with database.transaction() as connection:
         state = Ledgers(connection).lock(account_id)
@@ -246,8 +246,11 @@ def request_next_payment(database: Database, payments: PaymentProvider) -> bool:
 
 
 def _outcome(database: Database, payments: PaymentProvider, refill: Refill, order: Order) -> PaymentOutcome:
-    """Requests the payment of a refill, or asks what became of an earlier request, and returns the outcome. Raises
-    OutcomeUnknown while the provider cannot tell whether the refill was paid.
+    """Finds out whether a refill was paid, and returns the outcome.
+
+    If the payment's id is known, asks the provider for its state. Otherwise requests the payment. If it must not be
+    requested (any more), searches for a payment from an earlier request instead. Raises OutcomeUnknown while the
+    provider cannot tell whether the refill was paid.
     """
     if refill.payment_id is not None:
         return payments.look_up(refill.payment_id)

@@ -95,8 +95,8 @@ def refund(connection: Connection, operation_id: str) -> bool:
 
 
 def after_charge(connection: Connection, account_id: str, tier: str, charged: int) -> CreditsAfterCharge:
-    """Returns `charged`, the credits that a job was charged, with the account's present balance (decisions "GET
-    /ai/jobs/{id} credits"). One query, no writes.
+    """Returns `charged`, the credits that a job was charged, with the account's present balance (docs/decisions.md,
+    "GET /ai/jobs/{id} credits"). One query, no writes.
     """
     return _after_charge(with_month_entries(Ledgers(connection).read(account_id), tier), tier, charged)
 
@@ -190,8 +190,9 @@ def _insufficient(settings: CreditSettings, book: Book, required: int) -> ApiErr
 
 
 def with_month_entries(state: LedgerState, tier: str) -> Book:
-    """Returns what the account holds and owes as of now: the ledger's sums with this month's plan credits, and without
-    those that have expired. The ledger may still lack the entries for this; the next charge adds them.
+    """Returns the credits that the account holds and owes now: with this month's plan credits, and without expired
+    ones. It computes these from the ledger's sums, even if the ledger lacks the entries for them; the next charge adds
+    such entries.
     """
     new = ledger.due(state.book, ledger.month_of(state.now), PLANS[tier].plan_credits)
     return state.book.with_entries(new)

@@ -84,12 +84,12 @@ def apply_notification(database: Database, notification: PaymentRefund | Payment
 
 
 def adjust(connection: Connection, payment_id: str, cause: str | None = None) -> Adjustment | None:
-    """Compares the credits that were taken back for a payment with those that its refunds and disputes require now, and
-    adds a ledger entry for the difference. The payment's row must be locked.
+    """Compares the credits that were taken back for a payment with those that its refunds and disputes require now.
+    Adds a ledger entry for the difference, and stages an event. The payment's row must be locked.
 
     `cause`: REFUND or DISPUTE, for the entry; by default DISPUTE if the payment has a dispute that withholds money,
-    else REFUND. Returns the change, which the caller announces after the commit; None if nothing changes, or if the
-    payment is not known as a purchase of credits.
+    else REFUND. Returns the change, for the caller to pass to `announce` after the commit. Returns None if nothing
+    changes, or if the payment is not known as a purchase of credits.
     """
     store = Payments(connection)
     payment, disputes = store.find(payment_id), store.disputes(payment_id)
@@ -124,8 +124,8 @@ def adjust(connection: Connection, payment_id: str, cause: str | None = None) ->
 def credits_gone(payment: Payment, disputes: Iterable[Dispute]) -> int:
     """Returns how many of a payment's credits must be taken back in all, because of its refunds and disputes. Pure.
 
-    This is in proportion to the money. But all credits are taken back if the payment's amount is unknown and anything
-    is refunded or disputed, and if a dispute is in another currency.
+    Usually that is the same share of the credits as of the money. It is all credits in two cases: a refunded or
+    disputed payment has an unknown amount, or a dispute that withholds money is in another currency than the payment.
     """
     amount, bought = payment.amount or 0, payment.credits or 0
     open_disputes = [dispute for dispute in disputes if dispute.status in _MONEY_WITHHELD]

@@ -14,8 +14,8 @@ _LARGEST_ID = 2**63 - 1
 def show_list(context: AppContext, caller: Caller, request: api.ListLedger) -> api.CreditLedger:
     """Returns one page of the list of ledger entries, newest first.
 
-    The ledger names purchases and the jobs of every brand, so a token that is limited to brands gets
-    BRAND_NOT_AUTHORIZED (decisions "Who sees and pays what").
+    The ledger names purchases and the jobs of every brand. Therefore raises BRAND_NOT_AUTHORIZED for a token that is
+    limited to brands (docs/decisions.md, "Who sees and pays what").
     """
     if caller.brand_ids is not None:
         raise ApiError(BRAND_NOT_AUTHORIZED)

@@ -63,7 +63,7 @@ def _write(context: AppContext, caller: Caller, request: api.WriteCaption, deadl
 
 
 def brief_of(request: api.WriteCaption) -> str:
-    """Returns the system prompt for a caption. `custom_instructions` replace the brand's guidelines (spec)."""
+    """Returns the system prompt for a caption. The request's `custom_instructions` replace the brand's guidelines."""
     low, high = caption_text.bounds(request.words)
     lines = [
         f"You write captions for social media posts of the brand {request.brand_name}.",

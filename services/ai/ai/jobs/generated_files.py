@@ -64,9 +64,9 @@ def save(
 ) -> Media:
     """Stores a generated file and returns it as a file of the media service.
 
-    `on_stored` gets the upload id once the bytes are stored, before the commit. Raises GenerationFailed if the storage
-    does not take the bytes, and the errors of `chunks` and `on_stored`. Raises CommitOutcomeUnknown, and ApiError:
-    QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, or the error of the media service for a file that it does not accept.
+    Calls `on_stored` with the upload id when the bytes are stored, before the commit. Raises GenerationFailed if the
+    storage does not take the bytes, CommitOutcomeUnknown if the media service does not answer the commit, and any error
+    of `chunks` or `on_stored`. Raises ApiError if the media service is down or refuses the file.
     """
     upload = BeginUpload(
         filename=file_name(job.prompt, EXTENSIONS[mime_type], job.id),
@@ -131,8 +131,8 @@ def discard(context: AppContext, job: Job, media: Media) -> None:
     """Deletes a file that arrived after its job had failed. If the deletion fails, the media service removes the file
     within a day.
 
-    If the job has not failed, another worker has taken it over; then the file stays, because it is that worker's file
-    too: the media service has one file per operation.
+    Deletes nothing if the job has not failed: then another worker has taken the job over, and uses the same file,
+    because the media service has one file per operation.
     """
     try:
         with context.database.reading() as connection:

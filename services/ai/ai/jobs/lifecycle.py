@@ -55,11 +55,11 @@ def job_of_earlier_call(context: AppContext, caller: Caller) -> Job | None:
 
 
 def once(context: AppContext, caller: Caller, work: Callable[[], T], show: Callable[[Job], T]) -> T:
-    """Runs `work` once per operation and returns its result. If an earlier call of the operation has made a job,
-    returns `show` of that job.
+    """Runs `work`, which begins a job, only the first time for an operation, and returns its result. If an earlier call
+    of the operation has made a job, returns `show` of that job.
 
-    After a refused try, no earlier try of the operation can begin or charge a job. Raises the errors of `work`, and
-    those of `job_of_earlier_call`.
+    When a try of the operation is refused, its earlier tries can no longer begin or charge a job. Raises the errors of
+    `work` and of `job_of_earlier_call`.
     """
     if (earlier := job_of_earlier_call(context, caller)) is not None:
         return show(earlier)

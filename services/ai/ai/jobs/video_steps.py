@@ -4,7 +4,7 @@ A worker of any process claims each step, and a step ends by storing when the ne
 claim lapses, and the next worker continues from what is stored. Once another worker has claimed the job, the first can
 no longer write to it.
 
-An image whose process died after storing the bytes is completed here as well: a step commits its file.
+A step also completes an image whose process died after the bytes were stored: it commits the image's file.
 """
 
 import time

@@ -12,7 +12,7 @@ from contracts.media import Media, MediaId
 
 
 def result(context: AppContext, caller: Caller, job: Job) -> api.AiResult:
-    """Returns a job with the credits that it was charged and the account's present balance (decisions "GET
+    """Returns a job with the credits that it was charged and the account's present balance (docs/decisions.md, "GET
     /ai/jobs/{id} credits").
     """
     media = current_media(context, caller, job)

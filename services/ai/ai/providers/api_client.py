@@ -57,8 +57,10 @@ class ApiClient:
         deadline: float,
         content_type: str = "application/json",
     ) -> T:
-        """Sends a request to generate something, and returns the answer, decoded as the type `answer`. After 503, or
-        429 with a time to wait, sends it again: at most three times in all, and only before the deadline.
+        """Sends a request to generate something, and returns the answer, decoded as the type `answer`.
+
+        Sends the request again after any 503, and after a 429 that says when to retry. It is sent at most three times
+        in all, and only before the deadline.
         """
         for tries_left in range(_MAX_TRIES - 1, -1, -1):
             try:

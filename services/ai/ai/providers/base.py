@@ -1,6 +1,6 @@
 """The interface of AI providers.
 
-A provider's code repeats a call that generates something only if the API answers 503, or says when to retry.
+A call that generates something is sent again only in two cases: the API answered 503, or it said when to retry.
 """
 
 from collections.abc import Iterator, Sequence
@@ -105,8 +105,9 @@ class Provider:
         raise NotImplementedError
 
     def poll_video(self, operation: str, *, deadline: float) -> str | None:
-        """Returns the URL of the finished video, or None while it is being generated. Raises GenerationFailed: if the
-        error is `transient`, poll again; otherwise the video has failed for good.
+        """Returns the URL of the finished video, or None while it is being generated.
+
+        Raises GenerationFailed. If that error is `transient`, poll again; otherwise the video has failed for good.
         """
         raise NotImplementedError
 

@@ -86,7 +86,7 @@ def month_of(now: datetime) -> date:
 
 
 def ends_at(month: date) -> datetime:
-    """Returns the time at which the month ends and its plan credits expire (decisions)."""
+    """Returns the time at which the month ends and its plan credits expire."""
     return datetime(month.year + month.month // 12, month.month % 12 + 1, 1, tzinfo=UTC)
 
 
@@ -127,7 +127,7 @@ def charge(
     """Returns the ledger entry that takes `amount` credits from the pools in their order; None when the pools together
     hold less.
 
-    The `book` must contain the entries of `due` for the month.
+    The entries that `due` returns for the month must be in the `book` already.
     """
     if amount > book.available:
         return None
@@ -188,7 +188,7 @@ def deposit(kind: str, operation_id: str, month: date, amount: int) -> Entry:
 def clawback(book: Book, operation_id: str, month: date, amount: int, cause: str) -> Entry:
     """Returns the ledger entry that takes bought credits back after a refund or dispute (`cause`).
 
-    Where the credits were spent already, they become a debt: no pool falls below zero. Plan and referral credits, which
+    Credits that were spent already become a debt, so that no pool falls below zero. Plan and referral credits, which
     nobody paid for, are not touched.
     """
     bought = min(amount, book.bought)

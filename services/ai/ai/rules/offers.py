@@ -1,4 +1,4 @@
-"""Builds what an account can buy: packs of credits, and the state of its auto-refill. Pure."""
+"""Shows what an account can buy: packs of credits, and the state of its auto-refill. Pure."""
 
 from urllib.parse import quote
 
@@ -8,7 +8,7 @@ from contracts.ai import AutoRefill, Pack
 
 
 def packs(settings: CreditSettings, account_id: str, *, offered: bool) -> tuple[Pack, ...]:
-    """Returns the packs of credits, the smallest first (decisions "Packs").
+    """Returns the packs of credits, the smallest first (docs/decisions.md, "Packs").
 
     A pack is marked as available if payments are configured, this account may buy (`offered`) and the pack has a
     payment link.

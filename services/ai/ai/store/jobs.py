@@ -99,11 +99,11 @@ def _listed(only: str) -> TextClause:
 
 
 def _listed_within(only: str) -> TextClause:
-    """Returns the statement that lists the newest jobs that a token with limited brands may see, of the requested
-    kinds. `only`: a further SQL condition.
+    """Returns the statement that lists the newest jobs of the requested kinds, for a token that is limited to brands.
+    `only`: a further SQL condition.
 
-    For each set of brands to which tokens of the account were limited, it reads only the newest jobs. So its cost does
-    not grow with the number of jobs.
+    Jobs are grouped by the brands to which the token that made them was limited. The statement reads only the newest
+    jobs of each group, so its cost does not grow with the number of jobs.
     """
     return text(
         f"""
@@ -199,14 +199,14 @@ class Jobs:
             self._connection.execute(_RENEW, {**split, "lease": lease_seconds})
 
     def note_start_attempt(self, claim: Claim, provider: str) -> bool:
-        """Counts one start of the video, which the worker makes next, and stores the provider. Returns False if the job
-        has ended, another worker has claimed it, or the video has been started already.
+        """Counts one more try to start the video and stores its provider, just before the worker calls the provider.
+        Returns False if the job has ended, another worker has claimed it, or the video has been started already.
         """
         return self._changed(_BEGIN_START, claim, provider=provider)
 
     def note_start_deferred(self, claim: Claim, seconds: float) -> bool:
-        """Takes back one counted start of the video, because the provider asked to try later. The next start is due in
-        `seconds`. Returns False if the job has ended or another worker has claimed it.
+        """Uncounts a try to start the video, because the provider asked to try later. The next try is due in `seconds`.
+        Returns False if the job has ended or another worker has claimed it.
         """
         return self._changed(_NOT_STARTED, claim, seconds=seconds)
 
@@ -273,9 +273,11 @@ class Jobs:
 
     @staticmethod
     def _visible(account_id: str, brand_ids: tuple[str, ...] | None) -> Any:
-        """Returns the statement that selects the jobs that a token may see. A token that is limited to brands sees a
-        job only if the token that made the job was limited too, and to none but these brands (decisions "Who sees and
-        pays what").
+        """Returns the statement that selects the jobs that a token may see (docs/decisions.md, "Who sees and pays
+        what").
+
+        `brand_ids`: the brands to which the token is limited, None for all. A limited token sees a job only if the
+        token that made the job was limited too, and only to brands among `brand_ids`.
         """
         statement = select(jobs).where(jobs.c.account_id == account_id, jobs.c.kind != CAPTION)
         if brand_ids is not None:

@@ -51,8 +51,8 @@ class Payments:
         self._connection.execute(row.on_conflict_do_update(index_elements=["payment_id"], set_=same))
 
     def find(self, payment_id: str) -> Payment:
-        """Returns the payment. Lock its row before. If the payment is that of an auto-refill, first stores what it
-        bought.
+        """Returns the payment, whose row the caller must have locked. If it paid for an auto-refill, first stores in
+        the row which credits it bought.
         """
         self._adopt_refill(payment_id)
         rows = self._connection.execute(select(*_COLUMNS).where(payments.c.payment_id == payment_id))
@@ -119,8 +119,8 @@ class Payments:
         return [Dispute(**row) for row in rows.mappings()]
 
     def record(self, payment_id: str, clawed_back: int) -> None:
-        """Stores how many of the payment's credits are taken back in all, and counts the ledger entry that was added
-        for this.
+        """Stores how many of the payment's credits are taken back in all. Also counts the payment's ledger entries, one
+        more at each call: the number is part of the next entry's operation id.
         """
         values = {"clawed_back": clawed_back, "entries_count": payments.c.entries_count + 1}
         self._connection.execute(update(payments).where(payments.c.payment_id == payment_id).values(values))

@@ -113,11 +113,10 @@ class Refills:
         self._note(refill_id, sent_at=func.clock_now())
 
     def stop_sending(self, refill_id: str, why: str, unanswered: timedelta) -> None:
-        """Stores that the request for an open refill's payment must not be sent again: from now on the payment is only
-        searched for.
+        """Stores that an open refill's payment must not be requested again: from now on it is only searched for.
 
-        `why`: the reason. `unanswered`: how long ago the request was last sent before; it got no answer and may have
-        taken effect.
+        `why`: the reason. `unanswered`: how long ago the payment was last requested without an answer. That request may
+        have taken effect, so its time is stored as the time of sending.
         """
         self._note(refill_id, error=why, sent_at=func.clock_now() - unanswered)
 
@@ -135,7 +134,8 @@ class Refills:
         """Returns at most `limit` refills, newest first, that were made with the card in `saved` after these settings
         were saved.
 
-        The card is compared, because in rows stored before 1.4.0 it may have changed after `saved_at`.
+        Leaves out refills with another card: in settings stored before 1.4.0, the card may have changed after
+        `saved_at`.
         """
         here = and_(
             refills.c.account_id == saved.account_id,

@@ -67,12 +67,11 @@ def store_comments(
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool | None:
-    """Whether the page itself wrote the comment; None if a visitor or the page may have written it.
+    """Whether the page itself wrote the comment; None if that is not certain.
 
-    The page wrote it if its id is that of one of our replies, or if its author is the page: by id or, on platforms
-    where names are unique, by name. On those platforms every other comment is a visitor's. Elsewhere a comment without
-    an author is the page's if its text is that of `first_comment` or of one of our replies; otherwise the result is
-    None.
+    True if the comment has the id of one of our replies, or if its author is the page; False if its author is somebody
+    else. If the platform names no author, the result is False on platforms where names are unique. On the others it is
+    True if the comment's text is that of `first_comment` or of one of our replies, else None.
     """
     if comment.id in ours.remote_ids:
         return True
@@ -82,8 +81,8 @@ def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, our
 
 
 def _is_authors(comment: RemoteComment, page: PageRow) -> bool | None:
-    """Whether the comment's author is the page. On platforms where names are unique, a comment without an author is a
-    visitor's. Elsewhere the result for such a comment is None.
+    """Whether the comment's author is the page, by id or, on platforms where names are unique, by name. For a comment
+    without an author the result is False on those platforms, and None on the others.
     """
     if comment.author_id == page.remote_account_id:
         return True

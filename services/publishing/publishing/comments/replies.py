@@ -68,9 +68,9 @@ def reply(
     takes longer than `answer` allows, the call goes on, but the client gets PLATFORM_OUTCOME_UNKNOWN
     (`posts/answers.py`).
 
-    Raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED or PAGE_PERMISSION_MISSING before anything is
-    sent, PLATFORM_REJECTED or PLATFORM_OUTCOME_UNKNOWN after the call, and POST_IN_PROGRESS while the operation's reply
-    is being sent or looked up.
+    Before anything is sent, raises NOT_FOUND, UNSUPPORTED_PLATFORM, VALIDATION_ERROR, PAGE_EXPIRED or
+    PAGE_PERMISSION_MISSING. After the call of the platform, raises PLATFORM_REJECTED or PLATFORM_OUTCOME_UNKNOWN.
+    Raises POST_IN_PROGRESS while the reply of an earlier request of the operation is being sent or looked up.
     """
     work = partial(_reply, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))

@@ -19,8 +19,8 @@ def check(app: AppContext, caller: Caller, request: api.GetPage) -> api.PageHeal
     """Checks the connection by reading the page's profile from the platform. Stores the profile and the result.
 
     A page that was found expired stays expired until it is linked again. Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a
-    page that the caller may not use, UNSUPPORTED_PLATFORM if the platform has no connector, and PLATFORM_ERROR when the
-    result is not certain now (a temporary failure, a rate limit, a renewal without an answer).
+    page that the caller may not use, and UNSUPPORTED_PLATFORM if the platform has no connector. Raises PLATFORM_ERROR
+    if the platform refuses temporarily, or if a renewal of the token gets no answer: the check then has no result.
     """
     with app.database.reading() as connection:
         page = reached(caller, Pages(connection).get(request.id), field=None)

@@ -207,7 +207,7 @@ def forget_links(app: AppContext) -> int:
 
 
 def _settle(app: AppContext, link: LinkRow, request: api.FinishLink, browser: Browser) -> LinkRow:
-    """Exchanges the code that the browser brought back for tokens. Stores the accounts found, or the failure. Raises
+    """Exchanges the login's code for tokens. Stores the accounts that the login gives access to, or the failure. Raises
     NOT_FOUND if the session has expired meanwhile.
     """
     state, values, accounts = (

@@ -1,6 +1,6 @@
 """Compares what a platform says now with what Posthaste relies on, for the operator.
 
-Nothing becomes visible except the test post, if the operator asks for one (`trial_post`).
+A check changes nothing that people see on the platform, unless the operator asks it to make a test post (`trial_post`).
 """
 
 import time

@@ -1,8 +1,8 @@
-"""The test post of `posthaste platform check --post`: a row is stored first, the post is made once, then both are
-removed.
+"""The test post of `posthaste platform check --post`. It is made on the operator's page and removed at once, which
+shows whether publishing works there.
 
-If a check is interrupted, the row stays. The next check removes the post, or first looks it up if its outcome is
-unknown.
+A row is stored before the post is made, and removed after the post. If a check is interrupted, its row stays. The next
+check then removes the post. If it is unknown whether the post was made, looks it up first.
 """
 
 from functools import partial
@@ -54,11 +54,11 @@ def check(
 ) -> PlatformCheck:
     """Makes the test post and removes it again. Returns the check's result.
 
-    If an earlier check left a test post, removes that one and makes no other. A new one is made only if the earlier one
-    is not on the platform, or what was left of it could be removed.
+    First looks for a test post that an earlier check left. If there is one, removes it and makes no other. If its
+    outcome is unknown, makes no other for a day. If it was not published, makes a new one.
 
-    The check is skipped on a platform that cannot delete posts. It is skipped as well if a needed photo is missing
-    (neither the request nor the page has one), or if the test post would be public and the request does not allow that.
+    The check is skipped if the platform cannot delete posts, if a needed photo is missing (neither the request nor the
+    page has one), or if the test post would be public and the request does not allow that.
     """
     title, trial = PLATFORMS[page.platform].title, PLUGINS[page.platform].trial
     if trial is None:
@@ -121,7 +121,11 @@ def _sent(app: AppContext, subject: Subject, text: str, photo: str) -> str:
 
 
 def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: float) -> PlatformCheck | None:
-    """Removes the test post that an earlier check left. Returns the check's result; None if a new post may be made."""
+    """Removes the test post that an earlier check left. Returns the result of the present check.
+
+    Returns None if a new post may be made: the earlier one was not published, or its outcome is still unknown after a
+    day.
+    """
     began = f"an earlier check began one at {left.began_at:%Y-%m-%d %H:%M} UTC"
     if left.remote_id is not None:
         return _removed(app, subject, left.text, left.remote_id, f"{began}, {left.remote_id}")
@@ -138,8 +142,9 @@ def _finish(app: AppContext, subject: Subject, left: TrialPost, age_seconds: flo
 
 
 def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) -> PlatformCheck | None:
-    """Removes what a failed test post has left on the platform, and its row. Returns a result only if the removal
-    failed."""
+    """Removes what a failed test post has left on the platform, and then its row. Returns None, or the check's result
+    if the removal failed.
+    """
     remote_id = subject.trial.left(failed.checkpoint or {})
     if remote_id is None:
         _forget(app, subject.page, failed.text)
@@ -150,8 +155,9 @@ def _clear(app: AppContext, subject: Subject, failed: TrialPost, reason: str) ->
 
 
 def _outcome(subject: Subject, left: TrialPost) -> Outcome:
-    """Looks up a test post whose check was interrupted, and returns its outcome; StillUnknown if the look-up fails. For
-    a platform whose test posts are only prepared, returns NotPublished without a look-up."""
+    """Looks up a test post whose check was interrupted, and returns its outcome; StillUnknown if the look-up fails. If
+    test posts on this platform are only prepared and never published, returns NotPublished without a look-up.
+    """
     if subject.trial.content is None:
         return NotPublished(settled=True)
     content, checkpoint = subject.trial.content(left.text), Checkpoint(left.checkpoint or {})

@@ -23,12 +23,12 @@ _SETTLED_AT_ONCE = 5
 
 
 def unlink(app: AppContext, caller: Caller, request: api.UnlinkPage) -> api.PageUnlinked:
-    """Unlinks a page, only once even if the request is repeated.
+    """Unlinks a page, only once even if the request is repeated. Cancels the page's queued and held posts if the
+    request allows it.
 
     Raises NOT_FOUND or BRAND_NOT_AUTHORIZED for a page that the caller may not use. Raises PAGE_IN_USE if the page has
-    posts that have not ended (queued, held, being sent or looked up) and the request does not cancel them. Raises
-    POST_IN_PROGRESS while a post of the page is being sent or looked up, and while a first comment or a reply is being
-    sent.
+    posts that have not ended and the request does not allow cancelling posts. Otherwise raises POST_IN_PROGRESS while a
+    post, a first comment or a reply is being sent, or a post is being looked up.
     """
     work = partial(_unlink, app, caller, request)
     return once(app.database, caller, work, partial(_answered_again, app, caller))
@@ -64,9 +64,9 @@ def _cancel_queued(connection: Connection, page_id: str, *, may: bool) -> tuple[
     """Cancels the page's queued and held posts. Returns the posts and, by post id, the revisions of their events to the
     media service.
 
-    `may`: whether the request cancels posts. Raises PAGE_IN_USE if it does not and the page has posts that have not
-    ended. Raises POST_IN_PROGRESS while a post of the page is being sent or looked up, and while a first comment or a
-    reply is being sent.
+    `may`: whether the request allows cancelling posts. If it does not, raises PAGE_IN_USE when the page has posts that
+    have not ended. Otherwise raises POST_IN_PROGRESS while a post, a first comment or a reply is being sent, or a post
+    is being looked up.
     """
     store = Posts(connection)
     pending = store.pending_of_page(page_id)

@@ -1,10 +1,10 @@
-"""Answers clients in time. If a platform takes too long, the client gets PLATFORM_OUTCOME_UNKNOWN with the post's id
-while the gateway still waits, and the call to the platform goes on.
+"""Answers clients in time. If a platform takes longer than a client waits, the client gets PLATFORM_OUTCOME_UNKNOWN
+with the post's id, and the call to the platform goes on.
 
-A post is stored with the time until which its client waits (`posts.awaited_until`). Right before
-PLATFORM_OUTCOME_UNKNOWN is given, this time is removed, so that an event reports the outcome. If the outcome has been
-stored by then, the client gets it as the answer. If the database is down, the time stays stored, and an event reports
-the outcome if it is stored after that time.
+A post is stored with the time until which its client waits (`posts.awaited_until`). Just before the client gets
+PLATFORM_OUTCOME_UNKNOWN, that time is removed from the post's row, so that an event will report the outcome. If the
+outcome is stored already, the client gets the outcome instead. If the database is down, the time stays in the row; an
+outcome that is stored after that time is reported by an event as well.
 """
 
 import time
@@ -31,7 +31,9 @@ _END_SECONDS = 4.0
 
 
 class Answer:
-    """The time for which the client waits for one part of its call, and the post or reply that the part has begun."""
+    """How long the client still waits for one part of its call, and the id of the post or reply that the part has
+    begun.
+    """
 
     def __init__(self, seconds: float | None = None) -> None:
         self._end = time.monotonic() + (_ANSWER_SECONDS if seconds is None else seconds)
@@ -84,8 +86,8 @@ def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
     """Runs all parts in parallel. Returns a finished future for each part, in order, with what the part returned or
     raised.
 
-    If a part takes too long, the part goes on, but its future raises PLATFORM_OUTCOME_UNKNOWN. If the part's post had
-    not been begun, it never will be, and the future raises SERVICE_UNAVAILABLE.
+    A part that takes too long goes on, and its future raises PLATFORM_OUTCOME_UNKNOWN. If its post or reply has not
+    been begun by then, the part can no longer begin it, and its future raises SERVICE_UNAVAILABLE.
     """
     answers = [Answer() for _ in parts]
     executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="answering")
@@ -112,8 +114,9 @@ def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
 
 
 def _ended(future: Future[T], answer: Answer, left: Left | None) -> Future[T]:
-    """Returns a finished future for a part that takes too long: its own if it has ended meanwhile, else one with an
-    error. `left`: the state of the part's operation; None when the database is down."""
+    """Returns a finished future for a part that takes too long: the part's own future if the part has ended meanwhile,
+    otherwise a future that raises an error. `left`: the state of the part's operation; None when the database is down.
+    """
     if left is not None and left.is_begun and left.post_id is None:
         wait([future], timeout=_END_SECONDS)
     if future.done():

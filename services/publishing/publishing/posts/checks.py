@@ -105,7 +105,9 @@ def instant(value: datetime) -> datetime:
 
 
 def unchangeable(store: Posts, post_id: str) -> NoReturn:
-    """Raises the error for a change that the post's state does not allow: POST_IN_PROGRESS or NOT_FOUND."""
+    """Raises the error for a change that the post's state does not allow: POST_IN_PROGRESS if clients see the post as
+    queued, otherwise NOT_FOUND.
+    """
     post = store.get(post_id)
     raise ApiError(POST_IN_PROGRESS if post is not None and post.status == "queued" else NOT_FOUND)
 

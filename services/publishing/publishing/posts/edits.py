@@ -34,11 +34,11 @@ _EDITABLE = ("queued", "held")
 
 
 def edit(app: AppContext, caller: Caller, request: api.EditPost) -> api.ScheduledPost:
-    """Changes a queued or held post. The rules are checked again for what changes.
+    """Changes a queued or held post. Checks the rules again for the changed fields.
 
-    The caller becomes the maker (user and token) of a queued post; a held post stays held. A repeated request gets the
-    post. Raises NOT_FOUND or POST_IN_PROGRESS if the post's state does not allow a change, TOKEN_REVOKED if the token
-    was revoked during the call, and the errors of `schedule`.
+    The caller becomes the maker (user and token) of a queued post. A held post keeps its maker and stays held. A
+    repeated request gets the post as it is now. Raises NOT_FOUND or POST_IN_PROGRESS if the post's state does not allow
+    a change, TOKEN_REVOKED if the token was revoked during the call, and the errors of `schedule`.
     """
     work = partial(_edit, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))

@@ -1,4 +1,4 @@
-"""Releases and cancels held posts: those with given ids, those of one maker, or all."""
+"""Releases and cancels held posts: the posts with given ids, the posts of one maker, or all."""
 
 from collections.abc import Collection
 from datetime import datetime

@@ -40,14 +40,13 @@ def publish(
     request: api.PublishPost,
     answer: Answer | None = None,
 ) -> api.PublishResult:
-    """Publishes a post and returns when the platform has answered.
+    """Publishes a post and returns when the platform has answered. If that takes longer than `answer` allows, the
+    client gets PLATFORM_OUTCOME_UNKNOWN, and the outcome is stored later.
 
-    If that takes longer than `answer` allows, the client is told PLATFORM_OUTCOME_UNKNOWN, and the result is only
-    stored.
-
-    Raises PLATFORM_REJECTED or PLATFORM_OUTCOME_UNKNOWN after the call of the platform. Before the call it raises
-    UNSUPPORTED_PLATFORM, PAGE_EXPIRED, MEDIA_PROCESSING when files are not ready, and those errors of `schedule` that
-    are not about times. Raises POST_IN_PROGRESS while a post of the same operation is being sent or looked up.
+    Before the call of the platform, raises UNSUPPORTED_PLATFORM, PAGE_EXPIRED, MEDIA_PROCESSING when files are not
+    ready, and the errors of `schedule` except those about times. After the call, raises PLATFORM_REJECTED or
+    PLATFORM_OUTCOME_UNKNOWN. Raises POST_IN_PROGRESS while the post of an earlier request of the operation is being
+    sent or looked up.
     """
     work = partial(_publish, app, caller, request, answer or Answer())
     return once(app.database, caller, work, partial(_repeat, app, caller))

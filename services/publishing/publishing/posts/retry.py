@@ -20,8 +20,8 @@ def retry(app: AppContext, caller: Caller, request: api.PostId) -> api.Scheduled
     """Makes a failed post due now. The caller becomes its maker (user and token). A repeated request changes nothing,
     and gets the post.
 
-    Raises POST_IN_PROGRESS for a queued post, NOT_FOUND for a post in any other state (decisions) or with a file that
-    is gone, PAGE_EXPIRED for a page that has expired, and TOKEN_REVOKED if the token was revoked during the call.
+    Raises POST_IN_PROGRESS for a queued post, and NOT_FOUND for a post in any other state or with a file that is gone.
+    Raises PAGE_EXPIRED if the page has expired, and TOKEN_REVOKED if the token was revoked during the call.
     """
     work = partial(_retry, app, caller, request)
     return once(app.database, caller, work, partial(shown, app, caller))

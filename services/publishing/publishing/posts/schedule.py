@@ -46,8 +46,8 @@ def _schedule(app: AppContext, caller: Caller, request: api.SchedulePost) -> api
 def _attach(
     app: AppContext, caller: Caller, request: api.SchedulePost, scheduled_at: datetime, attachment: Attachment
 ) -> None:
-    """Makes all checks except the guardrails. The last of these checks need the properties of the post's files, so the
-    files are attached before them.
+    """Makes all checks except the guardrails, and attaches the post's files. The files are attached before the last of
+    these checks, which need their properties.
     """
     with app.database.reading() as connection:
         found, now = Pages(connection).get_with_time(request.page_id)
@@ -72,8 +72,9 @@ def _queue(
     post_id: str,
     files: Sequence[Attached] = (),
 ) -> Post:
-    """Checks the guardrails and stores the post in one transaction. For a post without files, also makes the other
-    checks, in only two round trips to the database."""
+    """Checks the guardrails and stores the post in one transaction. Makes all other checks as well if the post has no
+    files; with files, `_attach` has made them before.
+    """
     with app.database.transaction() as connection:
         store, effect = Posts(connection), Effect(caller, post_id)
         around = store.lock_around(request.page_id, caller.account_id, scheduled_at, effect=effect)

@@ -1,4 +1,5 @@
-"""Handles calls that put one post on each of several pages (decisions "page_ids"): checked together, sent in parallel.
+"""Handles calls that put one post on several pages (docs/decisions.md, "page_ids"). The pages are checked together,
+then the post is sent to them in parallel.
 
 The rules of a single post are in `schedule.py` and `publish_now.py`; the gateway has checked for which pages the
 month's quota suffices.
@@ -108,7 +109,9 @@ def _check(
 
 
 def found_once(find: Find) -> Find:
-    """Returns a `find` that asks the media service for the files only once, for all pages."""
+    """Returns a function that calls `find` for the media files once, and returns the same files at every further call.
+    So the media service is asked once for all pages.
+    """
     known: list[Sequence[Attached]] = []
 
     def found(media_ids: Any) -> Any:
@@ -150,9 +153,10 @@ def _run(
     check: Callable[[], None],
     one: PagesPart,
 ) -> api.PageResults:
-    """Runs `one` for every page in parallel and returns the results.
+    """Runs `one`, which publishes or schedules the post on one page, for every page in parallel. Returns the results.
 
-    Runs `check` first, unless an earlier try has already made a post: then `one` checks each page by itself.
+    Runs `check` first, which checks all pages together. If an earlier try has already made a post, does not run it;
+    `one` checks its page anyway.
     """
     going = _going(app, caller, request.pages)
     with app.database.reading() as connection:
@@ -181,9 +185,9 @@ def _going(app: SendingContext, caller: Caller, pages: Sequence[api.PlannedPage]
 def _check_once(
     app: SendingContext, caller: Caller, going: Sequence[api.PlannedPage], check: Callable[[], None]
 ) -> None:
-    """Runs `check` and raises its error. Before it raises an error other than SERVICE_UNAVAILABLE, voids all tries of
-    the request so far, so that none of them can make a post any more. If one of them has made a post already, raises
-    nothing.
+    """Runs `check` and raises its error. Before it raises an error other than SERVICE_UNAVAILABLE, it voids all tries
+    of this request, so that they can no longer make a post. If one of these tries has made a post already, the error is
+    not raised.
     """
     try:
         check()

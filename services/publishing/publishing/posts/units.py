@@ -11,11 +11,12 @@ log = structlog.get_logger()
 
 
 def confirm(connection: Connection, asked: UnitsUnconfirmed) -> None:
-    """Tells the quota service which of these operations made nothing: stages an event for each of them, so that its
-    unit is given back. First voids the tries in `asked`, so that they can make nothing later.
+    """Tells the quota service which of these operations made nothing, so that it gives their units back. First voids
+    the tries in `asked`, so that they can make nothing later.
 
-    The quota service asks again about operations whose post or reply is being sent or looked up: one event lists them.
-    All other operations have made a post or a reply: they get no event, and their units stay used.
+    Stages one event for each operation that made nothing. Stages one event that lists all operations whose post or
+    reply is being sent or looked up; the quota service asks about these again. The other operations made a post or
+    reply: they get no event, and their units stay used.
     """
     voided = PostOperations(connection).void([(one.operation_id, one.try_number) for one in asked.charges])
     answers = [

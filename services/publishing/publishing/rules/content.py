@@ -40,10 +40,11 @@ def findings(
     message_limit: int | None = None,
 ) -> Iterator[ApiError]:
     """Yields the errors in the content of a post on this platform, most basic first. If the message or the media are
-    malformed, they are not checked further.
+    malformed, yields only the basic errors.
 
-    `routed_hosts`: hosts that are accepted without a check of their IP addresses; `own_media`: see `own_file`;
-    `message_limit`: the account's own longest message, if it has one.
+    `routed_hosts`: hosts that are accepted without a check of their IP addresses. `own_media`: the beginnings of our
+    public URLs. `message_limit`: the most characters that this account may write in a message, if it has a limit of its
+    own.
     """
     basic = [*_unstorable(content), *_shape(content)]
     yield from basic
@@ -159,8 +160,9 @@ def _urls(
 
 
 def _foreign(content: PostContent, platform: str) -> Iterator[ApiError]:
-    """Yields an error for each field of the content that this platform does not have (decisions "Details of single
-    operations")."""
+    """Yields an error for each field of the content that this platform does not have (docs/decisions.md, "Details of
+    single operations").
+    """
     row = PLATFORMS[platform]
     if content.first_comment and not row.first_comment:
         yield invalid("first_comment", f"{row.title} has no first comment")

@@ -1,9 +1,9 @@
 """The publish guardrails: how many posts a page and a brand may publish in an hour and a day. Decides which due posts
 of a page are sent now, put off or given up. Pure.
 
-Figures: `contracts.platforms` (spec "Limits"). Every rule forbids some stretches of time; a post fits at a time that no
-stretch covers. Windows are rolling (decisions "Guardrail windows"): a post counts in a window of 3,600 s until exactly
-3,600 s after it was published.
+Figures: `contracts.platforms` (spec, "Limits"). Every rule forbids some stretches of time; a post fits at a time that
+no stretch covers. Windows are rolling (docs/decisions.md, "Guardrail windows"): a post counts in a window of 3,600 s
+until exactly 3,600 s after it was published.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ class Window(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A stretch of time in which one more post would break a rule. Its two ends are allowed."""
+    """A stretch of time in which one more post would break a rule. A post exactly at its start or end breaks none."""
 
     after: datetime
     before: datetime
@@ -42,7 +42,7 @@ REACH = timedelta(seconds=DAY_SECONDS)
 
 
 def page_windows(platform: str) -> tuple[Window, ...]:
-    """Returns the caps of a page on this platform; none for YT (decisions)."""
+    """Returns the caps of a page on this platform; none for YouTube."""
     row = PLATFORMS[platform]
     caps = ((row.per_hour, HOUR_SECONDS), (row.per_24h, DAY_SECONDS))
     return tuple(Window(cap, seconds) for cap, seconds in caps if cap is not None)

@@ -1,4 +1,4 @@
-"""Decides how often the comments of a post are polled, and where the next reading of the list begins. Pure."""
+"""Decides how often the comments of a post are polled, and where in the list of comments a reading begins. Pure."""
 
 from datetime import datetime, timedelta
 
@@ -52,8 +52,9 @@ def wait_before_poll(stages: Stages, age_seconds: float) -> float | None:
 
 
 def begin(poll: Poll) -> Poll:
-    """Returns the poll at the position where its next reading begins: further down the list, or at the top again. At
-    the top, also decides whether to read the whole list."""
+    """Returns the poll as its next reading of the comments begins. The reading continues at the position where the last
+    one stopped, or begins at the top of the list. At the top, also decides whether the whole list will be read.
+    """
     if poll.cursor is not None:
         return poll
     is_full = poll.since is None or poll.full_seconds is None or poll.full_seconds >= FULL_SECONDS

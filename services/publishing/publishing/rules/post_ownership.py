@@ -14,20 +14,20 @@ from publishing.records import OpenPost, Post
 def own_post(
     post: Post, found: Published, taken: Collection[str], others: Collection[OpenPost]
 ) -> Published | None:
-    """Returns the platform's post that belongs to `post`; None while it may belong to another post of ours.
+    """Returns the post on the platform that `post` became; None while that is not certain.
 
-    `taken`: the remote ids that other posts have by now. `others`: the page's other posts that may be on the platform
-    although their remote ids are not known.
+    `taken`: the remote ids that other posts of ours have by now. `others`: the page's other posts that may be on the
+    platform although their remote ids are not known.
 
-    If the look-up found the post by an id, that post is returned, unless another post has its remote id. Otherwise
-    `found.guess` has candidates, posts on the platform that are similar:
+    If the look-up found the post by an id, returns it; None if another post of ours has its remote id. Otherwise the
+    look-up found only similar posts, the candidates in `found.guess`. One of them is chosen by these rules:
 
-    - While a similar post of ours is being sent on the page, `post` gets no candidate: the platform's answer will tell
-      which of them is that post.
+    - None while a similar post of ours is being sent on the page: the platform's answer will tell which candidate is
+      that post.
     - A similar post of ours with other pictures or settings may own one candidate, because a look-up does not compare
-      all of these. So `post` gets one only if there are more candidates than such posts. Between equal posts any
-      assignment is right.
+      all of these. So the result is None unless there are more candidates than such posts.
     - Candidates are assigned in the order in which the attempts began, because a page's posts are sent one by one.
+      Between equal posts any assignment is right.
     """
     if found.guess is None:
         return None if found.remote_id in taken else found
@@ -51,6 +51,6 @@ def _has_similar_text(other: Post, post: Post) -> bool:
 def _asked(post: Post) -> tuple[object, ...]:
     """Returns everything that people see of a post on the platform: two posts with the same value look the same.
 
-    First comments are left out, because they are made under whichever post gets the remote id.
+    The first comment is left out: it is made later, under the post on the platform that `post` is found to be.
     """
     return (post.message or "", post.media_ids, post.media_urls, post.settings or {})

@@ -24,10 +24,10 @@ def wait_before_next(attempts: int, platform_wait_seconds: float | None = None) 
 def wait_before_look(unknown_seconds: float, first_seconds: float, settle_seconds: float) -> float:
     """Returns the seconds until the next look-up of an outcome that has been unknown for `unknown_seconds`.
 
-    The first look-up comes `first_seconds` after the attempt. At each further look-up the outcome has been unknown for
-    twice as long as at the one before. One look-up comes exactly at `settle_seconds`, because a post that the platform
-    does not show by then was not published. After that, the interval is a quarter of the time for which the outcome has
-    been unknown, at least 30 s and at most an hour.
+    The first look-up comes `first_seconds` after the attempt. Each further one comes when the outcome has been unknown
+    for twice as long as at the one before. One comes exactly at `settle_seconds`, because a post that the platform does
+    not show by then was not published. After that, the interval is a quarter of the time for which the outcome has been
+    unknown, at least 30 s and at most an hour.
     """
     if unknown_seconds >= settle_seconds:
         return min(max(unknown_seconds / 4, LATE_LOOK_SECONDS), RAREST_LOOK_SECONDS)

@@ -1,4 +1,4 @@
-"""Ends claims that no task works on any more: those of dead processes, and lost ones of this process.
+"""Ends claims that no task works on any more: claims of dead processes, and lost claims of this process.
 
 Their posts return to the queue. If an attempt was open, its outcome is looked up instead.
 """

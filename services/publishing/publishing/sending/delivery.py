@@ -153,10 +153,9 @@ def published_outcome(post: Post, published: Published, *, looked_up: bool = Fal
 
 def refused(post: Post, refusal: PlatformRefusal, outcome: str = "refused") -> AttemptOutcome:
     """Returns the outcome of an attempt that published nothing. If a retry can help and one is left, the post is queued
-    again; otherwise it has failed.
+    again; otherwise it has failed. A post published at once is tried only once.
 
-    A post published at once is tried only once (decisions). `post.attempts` includes this attempt. `outcome` is the
-    outcome to store with the attempt.
+    `post.attempts` includes this attempt. `outcome` is the outcome to store with the attempt.
     """
     expired = refusal.kind is Refusal.EXPIRED
     wait = None

@@ -1,7 +1,7 @@
 """Asks for the final ids of published posts whose platform gives them later (TikTok: after moderation).
 
-The wait for the id is stored before the post is recorded as published. A look-up is claimed before the platform is
-called, and only reads.
+Before such a post is recorded as published, a row is stored that says that its id is missing. A look-up is claimed
+before the platform is called, and only reads.
 """
 
 from functools import partial

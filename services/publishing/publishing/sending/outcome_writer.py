@@ -101,12 +101,13 @@ class OutcomeWriter:
         *,
         more_seconds: float = 0.0,
     ) -> Written:
-        """Stores `outcome`, if given, and marks its page as expired if the outcome says so. Begins the next attempt, if
-        given `begin`, the claim of its post. All is committed when the call returns.
+        """Stores the outcome of an attempt, or begins an attempt, or does both. All is committed when the call returns.
 
-        If another post has the outcome's remote id, stores the outcome as unknown. While the database is down, tries
-        again for the writer's `patience_seconds` plus `more_seconds`, then raises SERVICE_UNAVAILABLE. If a commit's
-        answer was lost but the commit worked, the call returns as usual.
+        `outcome`: the outcome to store; its page is marked as expired if the outcome says so. If another post has the
+        outcome's remote id, the outcome is stored as unknown. `begin`: the claim of the post whose attempt begins.
+
+        While the database is down, tries again for the writer's `patience_seconds` plus `more_seconds`, then raises
+        SERVICE_UNAVAILABLE. If a commit's answer was lost but the commit worked, the call returns as usual.
         """
         write = Write(outcome, begin)
         give_up_at = time.monotonic() + self._patience_seconds + more_seconds

@@ -1,8 +1,10 @@
 """A post's files at the moment of publishing: their current types and sizes, and where their bytes come from.
 
-Uploads are looked up in the media service and read from storage. Other URLs are fetched through the guarded client and
-identified by their first bytes. A platform that takes bytes gets them through the same client, if the URL still leads
-to the same file. A platform that fetches by itself gets the public URL of an upload, or the checked URL.
+An upload is looked up in the media service and read from storage. A file at another URL is fetched by the guarded
+client, and its type is detected from its first bytes.
+
+Some platforms take bytes: they get a fetched file through the guarded client again, if its URL still leads to the same
+file. Other platforms fetch files themselves: they get the public URL of an upload, or the URL that was checked.
 """
 
 import time
@@ -163,7 +165,9 @@ def _fetched(settings: Settings, url: str) -> MediaSource:
 
 @contextmanager
 def _open(settings: Settings, source: MediaSource) -> Iterator[Iterator[bytes]]:
-    """Opens the file again to send it to a platform. Raises PlatformRefusal if the URL leads to another file by now."""
+    """Opens a file at another server once more, to send it to a platform. Raises PlatformRefusal if its URL leads to
+    another file by now.
+    """
     assert source.url is not None
     assert source.size_bytes is not None
     seconds = settings.media_transfer_seconds

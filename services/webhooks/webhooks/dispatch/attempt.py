@@ -1,6 +1,5 @@
-"""Makes one attempt at a delivery: signs the body and posts it to the endpoint. Also charges the units of deliveries:
-before its first attempt, a delivery uses a unit of the account's monthly webhooks counter, which the quota service
-keeps.
+"""Makes one attempt at a delivery: signs the body and posts it to the endpoint. Also charges deliveries to the account:
+before its first attempt, a delivery uses one unit of the account's monthly webhooks counter in the quota service.
 """
 
 import math
@@ -46,7 +45,8 @@ def charge(quota: QuotaApi, due: Sequence[DueDelivery]) -> dict[str, bool]:
     got its unit (False: none is left).
 
     A delivery is missing in the result if the quota service deferred it or did not answer. All units are charged in one
-    call. If that call fails with another error than SERVICE_UNAVAILABLE, each subscription gets a call of its own.
+    call. If that call fails with another error than SERVICE_UNAVAILABLE, a call for each subscription charges its
+    deliveries.
     """
     units = tuple(
         ChargeUnit(account_id=one.account_id, tier=one.tier, bucket="webhooks", operation_id=one.id)

@@ -261,8 +261,8 @@ class DeliveryDispatcher:
         self._remember_charged(queue.clear())
 
     def _remember_charged(self, due: Collection[DueDelivery]) -> None:
-        """Remembers those of these deliveries that were charged, but whose rows do not say so yet. The next tick stores
-        the charge in the rows, so that a later attempt does not charge again.
+        """Of these deliveries, remembers those whose unit was charged although their rows do not say so yet. The next
+        tick stores the charge in the rows, so that a later attempt does not charge again.
         """
         self._dropped = [*self._dropped, *(one for one in due if attempt.needs_unit(one))]
 
@@ -275,7 +275,9 @@ class DeliveryDispatcher:
                     self._dropped = [one for one in self._dropped if one not in dropped]
 
     def _most(self) -> int:
-        """Returns how many deliveries one queue may have loaded. The more queues, the fewer, to limit memory."""
+        """Returns how many deliveries one queue may have loaded. The more queues there are, the fewer deliveries each
+        may load, so that memory stays limited.
+        """
         share = min(self._settings.taken_ahead, _MAX_LOADED // max(1, len(self.queues)))
         return max(2 * MAX_CONCURRENT, share)
 

@@ -1,5 +1,5 @@
-"""The deliveries that this process has loaded for one endpoint, the state of that endpoint, and the rules for both:
-how many attempts run at once, how many deliveries are loaded, and whether a failure is the receiver's. No I/O.
+"""The deliveries that this process has loaded for one endpoint, the state of that endpoint, and the rules for both: how
+many attempts run at once, how many deliveries are loaded, and whether the receiver is to blame for a failure. No I/O.
 
 One process at a time serves an endpoint, so that the limits of concurrent attempts are exact and connections can be
 kept. Loaded deliveries stay pending in the database until their outcome is recorded, so a process that dies leaves
@@ -129,8 +129,10 @@ class EndpointQueue:
         return due
 
     def assess(self, outcome: Outcome) -> Outcome:
-        """Notes whether the endpoint could be reached, and returns the outcome. An outcome with `is_local` (our own
-        network may have caused the failure) is returned without it if the receiver is to blame (`is_receivers_fault`).
+        """Notes whether the endpoint could be reached, and returns the outcome.
+
+        `outcome.is_local` says that our own network may have caused the failure. If the receiver is to blame instead
+        (`is_receivers_fault`), the returned outcome has `is_local` False.
         """
         if not outcome.is_local:
             self.unreachable_since = math.inf
@@ -139,9 +141,11 @@ class EndpointQueue:
         return outcome._replace(is_local=not is_receivers_fault(self.unreachable_since, outcome.others_at))
 
     def postpone(self) -> list[DueDelivery]:
-        """Pauses the endpoint, and drops from memory the deliveries whose attempt has not begun; in the database they
-        stay due. Returns those dropped deliveries that were ready for an attempt: no further unit may be charged for
-        them.
+        """Pauses the endpoint. Drops from memory the deliveries whose attempt has not begun; in the database they stay
+        due.
+
+        Returns those of them that were ready for an attempt. If such a delivery uses a unit, the unit is charged
+        already, and a later attempt must not charge it again.
         """
         now = time.monotonic()
         self.paused_until = now + pause_seconds(now - self.unreachable_since)
@@ -151,8 +155,7 @@ class EndpointQueue:
         """Updates the queue after an outcome was recorded: response time, successes, whether the subscription is
         active.
 
-        If the outcome disabled the subscription, drops the deliveries whose attempt has not begun. Returns those
-        dropped deliveries that were ready for an attempt: no further unit may be charged for them.
+        If the outcome disabled the subscription, drops and returns deliveries as `clear` does; otherwise returns none.
         """
         self.acknowledged += recorded.state == "delivered"
         seconds = outcome.answered_at - outcome.began_at
@@ -168,10 +171,11 @@ class EndpointQueue:
         self.used_at = time.monotonic()
 
     def clear(self) -> list[DueDelivery]:
-        """Drops from memory the deliveries whose attempt has not begun: the subscription has changed, the endpoint is
-        paused, or another process may hold the queue.
+        """Drops from memory the deliveries whose attempt has not begun. Called when the subscription has changed, the
+        endpoint is paused, or another process may hold the queue.
 
-        Returns those dropped deliveries that were ready for an attempt: no further unit may be charged for them.
+        Returns those of them that were ready for an attempt. If such a delivery uses a unit, the unit is charged
+        already, and a later attempt must not charge it again.
         """
         self.generation += 1
         dropped = list(self.ready)

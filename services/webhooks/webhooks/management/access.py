@@ -1,4 +1,4 @@
-"""Decides which callers may see and change a subscription (decisions "Who sees and pays what")."""
+"""Decides which callers may see and change a subscription (docs/decisions.md, "Who sees and pays what")."""
 
 from chassis.ids import is_id
 from contracts.caller import Caller

@@ -65,8 +65,9 @@ def show(app: AppContext, caller: Caller, request: api.DeliveryPath) -> api.Deli
 
 
 def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.FoundDeliveries:
-    """Returns deliveries to the subscriptions that the caller may see: those of events about the request's posts, and
-    the tests and replays that its operations asked for. Oldest first, at most a hundred.
+    """Returns deliveries of two kinds: those of events about the posts in the request, and the tests and replays that
+    the operations in the request asked for. Only deliveries to subscriptions that the caller may see are returned,
+    oldest first, at most a hundred.
     """
     with app.database.reading() as connection:
         visible = Subscriptions(connection).newest(
@@ -84,8 +85,10 @@ def find(app: AppContext, caller: Caller, request: api.FindDeliveries) -> api.Fo
 
 
 def send_test(app: AppContext, caller: Caller, request: api.SubscriptionId) -> api.Delivery:
-    """Sends a test event to a subscription, even if it is disabled (decisions "Test event"). Returns the delivery; for
-    a repeated operation the first one. Raises NOT_FOUND for a subscription that the caller may not see.
+    """Sends a test event to a subscription, even if the subscription is disabled (docs/decisions.md, "Test event").
+
+    Returns the delivery of the test event. A repeated operation sends nothing, and gets the delivery of its first call.
+    Raises NOT_FOUND for a subscription that the caller may not see.
     """
     with app.database.transaction() as connection:
         row = access.lock_subscription(connection, caller, request.id)
@@ -130,8 +133,8 @@ def replay(app: AppContext, caller: Caller, request: api.ReplayDelivery) -> api.
 
 
 def _repeated(store: Deliveries, caller: Caller, subscription_id: str, delivery_id: str) -> str | None:
-    """Stores which delivery the caller's operation asks for. Returns None for its first call; for a repeated one the id
-    of the delivery that the first call asked for.
+    """Stores which delivery the caller's operation tests or replays. Returns None for the operation's first call. For a
+    repeated call returns the id of the delivery of the first call.
 
     Raises IDEMPOTENCY_KEY_MISMATCH if that delivery is of another subscription.
     """

@@ -67,10 +67,10 @@ class Deliveries:
         self._connection = connection
 
     def arrive(self, new: Sequence[tuple[Event, bytes, str | None]]) -> int:
-        """Stores a delivery of each event for every active subscription that asks for such events, and the events that
-        have such a subscription. Returns how many deliveries it stored.
+        """Stores a delivery of each event for every active subscription that asks for such events. Events that no
+        subscription asks for are not stored. Returns how many deliveries it stored.
 
-        `new`: event, body to send, and id of the event's post.
+        `new`: event, body to send, and id of the event's post, if it has one.
         """
         parameters = {
             "ids": [event.id for event, _, _ in new],
@@ -124,8 +124,8 @@ class Deliveries:
         return self._connection.execute(statement).rowcount == 1
 
     def note_ask(self, operation_id: str, subscription_id: str, delivery_id: str) -> tuple[str, str] | None:
-        """Stores which delivery an operation asks for. Returns None; for a repeated operation the (subscription id,
-        delivery id) that its first call stored.
+        """Stores which delivery an operation tests or replays, and returns None. For a repeated operation returns the
+        (subscription id, delivery id) that its first call stored.
         """
         values = {
             "operation_id": operation_id,

@@ -221,16 +221,16 @@ class EndpointQueues:
         """Returns the endpoints with due deliveries, the longest waiting first. After them come endpoints without due
         deliveries, if this process has loaded deliveries of their queues.
 
-        `held`: the queues that this process holds: id → whether it has loaded deliveries of the queue. Secrets of a
-        queue that another process holds are left out.
+        `held`: the ids of the queues that this process holds, each with whether deliveries of the queue are loaded. If
+        another process holds a queue, the endpoint is returned without its secrets.
         """
         busy = [id_ for id_, is_busy in held.items() if is_busy]
         rows = _LOOK.run(self._connection, {"held": list(held), "busy": busy})
         return [Endpoint._make(row)._replace(secrets=tuple(row.secrets)) for row in rows]
 
     def fail_late(self, subscription_ids: Collection[str]) -> None:
-        """Marks disabled subscriptions for the clean-up once more. The clean-up then also fails the deliveries that
-        arrived after its earlier run.
+        """Marks disabled subscriptions for the clean-up once more, so that it also fails deliveries that arrived after
+        its earlier run.
         """
         _MARK_ENDING.run(self._connection, {"ids": list(subscription_ids)})
 
@@ -240,8 +240,8 @@ class EndpointQueues:
         return count, float(seconds or 0)
 
     def take(self, subscription_ids: Collection[str], lease_seconds: float) -> list[tuple[str, int, int]]:
-        """Leases those of the named queues that no process holds. Returns (subscription id, fence, failures in a row)
-        for each leased queue.
+        """Leases the named queues, except queues that another process holds. Returns (subscription id, fence, failures
+        in a row) for each leased queue.
         """
         parameters = {"ids": list(subscription_ids), "lease": lease_seconds}
         rows = _TAKE.run(self._connection, parameters)
@@ -274,11 +274,11 @@ class EndpointQueues:
         return {id_: Recorded(*rest) for id_, *rest in fetch(self._connection, _RECORD, parameters)}
 
     def note_charges(self, due: Sequence[DueDelivery]) -> None:
-        """Stores that the units of these deliveries are charged: the quota service forgets it after days, and a replay
-        may come weeks later.
+        """Stores that the units of these deliveries are charged. The quota service forgets a charge after days, but a
+        replay may come weeks later and must not be charged again.
 
         Raises LockTimeout when another transaction has locked a row, and ApiError SERVICE_UNAVAILABLE when the database
-        is away.
+        is down.
         """
         _NOTE_CHARGES.fetch(self._connection, _named(due))
 
@@ -286,7 +286,7 @@ class EndpointQueues:
         """Marks deliveries as skipped, because no unit of the account's monthly counter is left.
 
         Raises LockTimeout when another transaction has locked a row, and ApiError SERVICE_UNAVAILABLE when the database
-        is away.
+        is down.
         """
         _SKIP.fetch(self._connection, _named(due))
 

@@ -1,4 +1,6 @@
-"""SQL of clean-up. Each call fails or deletes at most `limit` rows, not counting the attempts of deleted deliveries."""
+"""SQL of clean-up. Each call deletes at most `limit` rows, or marks at most `limit` rows as failed. The attempts of
+deleted deliveries do not count.
+"""
 
 from datetime import timedelta
 
@@ -88,7 +90,9 @@ _REMOVE_REVOKED_TOKENS = text(
 
 
 class Retention:
-    """Deletes old rows and fails deliveries of disabled subscriptions. Each method returns how many rows it changed."""
+    """Deletes old rows, and marks the waiting deliveries of disabled subscriptions as failed. Each method returns how
+    many rows it changed.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -117,8 +121,8 @@ class Retention:
         return self._connection.execute(_REMOVE_SECRETS, {"age": age, "limit": limit}).rowcount
 
     def remove_revoked_tokens(self, limit: int) -> int:
-        """Forgets tokens that were revoked over a day ago: no running call uses them any more, because calls end within
-        minutes.
+        """Deletes the ids of tokens that were revoked over a day ago. They are needed only while a call with such a
+        token may run, which is a matter of minutes.
         """
         return self._connection.execute(_REMOVE_REVOKED_TOKENS, {"limit": limit}).rowcount
 

@@ -86,8 +86,8 @@ class Subscriptions:
         return [MadeBy(*row) for row in rows]
 
     def disable(self, subscription_ids: Sequence[str], reason: str) -> None:
-        """Disables subscriptions for this reason. The clean-up later fails all their waiting deliveries, also replays
-        and tests.
+        """Disables subscriptions for this reason. The clean-up later marks all deliveries that wait now as failed, even
+        replays and tests.
         """
         if not subscription_ids:
             return
@@ -156,10 +156,10 @@ class Subscriptions:
     ) -> list[SubscriptionRow]:
         """Returns at most `limit` subscriptions of the account, newest first.
 
-        `brand_ids`: the brands that the caller's token is limited to; None: it is not limited. A limited token gets a
-        subscription only if the subscription is limited to brands too, and if all of these, and all brands of the token
-        that made it, are among `brand_ids`. `status`: lists only subscriptions in this state. `before`: (created_at,
-        id) of the last subscription of the previous page.
+        `brand_ids`: the brands that the caller's token is limited to; None if it is not limited. A limited token gets
+        only subscriptions that are limited to brands among these, and whose maker's token was limited to brands among
+        these. `status`: lists only subscriptions in this state. `before`: (created_at, id) of the last subscription of
+        the previous page.
         """
         columns = subscriptions.c
         statement = _ALL.where(columns.account_id == account_id, columns.deleted_at.is_(None))
