@@ -24,7 +24,9 @@ def lock_account(connection: Connection, user_id: str) -> User:
 
 
 def check_verified(user: User) -> User:
-    """Returns the user. Raises EMAIL_NOT_VERIFIED if the account is not verified (decisions "Verified accounts")."""
+    """Returns the user. Raises EMAIL_NOT_VERIFIED if the account is not verified (docs/decisions.md, "Verified
+    accounts").
+    """
     if not user.verified:
         raise ApiError(EMAIL_NOT_VERIFIED)
     return user
@@ -53,8 +55,8 @@ def brand(connection: Connection, brand_id: str, *, field: str | None = "brand_i
 
 
 def own_brand(connection: Connection, caller: Caller, brand_id: str) -> Brand:
-    """Returns a brand that the caller owns. Raises NOT_FOUND for any other brand, and COLLABORATOR_INSUFFICIENT for a
-    collaborator.
+    """Returns a brand that the caller owns. Raises COLLABORATOR_INSUFFICIENT if the caller is a collaborator. Raises
+    NOT_FOUND if the brand belongs to another account or does not exist.
     """
     check_owner(caller)
     found = brand(connection, brand_id, field=None)

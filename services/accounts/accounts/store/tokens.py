@@ -125,8 +125,9 @@ class TokenStore:
         return [_token(row) for row in self.connection.execute(statement)]
 
     def count_active(self, account_id: str) -> int:
-        """Counts an account's API tokens that are neither revoked, expired nor sandbox tokens (decisions "Who sees and
-        pays what")."""
+        """Counts an account's active API tokens: those that are neither revoked nor expired, without the sandbox token
+        (docs/decisions.md, "Who sees and pays what").
+        """
         statement = select(func.count()).select_from(tokens).where(tokens.c.account_id == account_id, _LIVE)
         return self.connection.execute(statement).scalar_one()
 

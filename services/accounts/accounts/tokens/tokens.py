@@ -168,8 +168,10 @@ def rotate(
 
 
 def check_usable(connection: Connection, token: api.Token) -> None:
-    """Raises TOKEN_REVOKED or TOKEN_EXPIRED for a token that is no longer valid, VALIDATION_ERROR for the sandbox
-    token, COLLABORATOR_INSUFFICIENT for the token of a collaborator who has lost full access."""
+    """Checks that a token can be changed or rotated. Raises VALIDATION_ERROR for the sandbox token, TOKEN_REVOKED or
+    TOKEN_EXPIRED for a token that was revoked or has expired, and COLLABORATOR_INSUFFICIENT if the collaborator who
+    issued the token has lost full access.
+    """
     if token.sandbox:
         raise invalid("token_id", "is the sandbox token, which cannot be changed or rotated")
     if token.revoked_at is not None:
@@ -313,7 +315,9 @@ def locked(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
 
 
 def audit(connection: Connection, actor_id: str, token: api.Token, action: str, **details: object) -> None:
-    """Adds an audit entry if the token is a collaborator's; other tokens have none (spec "Authentication" 8)."""
+    """Adds an audit entry about a token if a collaborator issued it. Does nothing for other tokens (docs/spec.md,
+    "Authentication", item 8).
+    """
     if token.on_behalf_of_brand_id is not None and not token.session:
         AuditStore(connection).add(
             brand_id=token.on_behalf_of_brand_id,

@@ -91,10 +91,10 @@ def open_account(
 
 
 def _repeated(store: UserStore, caller: Caller, email: str, *, takes_over: bool) -> User | None:
-    """Returns the user that an earlier try of this operation created; None if a user with this address can be created.
+    """Returns the user that an earlier try of this operation created. Raises IDEMPOTENCY_KEY_MISMATCH if that user has
+    another address. If there was no such try, returns None, or raises EMAIL_TAKEN if an account has the address.
 
-    `takes_over`: whether the new user may replace an unverified one. Raises EMAIL_TAKEN when an account with the
-    address is in the way, and IDEMPOTENCY_KEY_MISMATCH when the earlier try named another address.
+    `takes_over`: the new user may replace an unverified one, so only a verified account leads to EMAIL_TAKEN.
     """
     holder = store.find_by_email(email)  # first, or a concurrent try that commits in between would be missed
     made = made_by(store, caller)
