@@ -111,8 +111,8 @@ class Stack:
         return True
 
     def plan(self, port: Mapping[str, int]) -> tuple[dict[str, str], list[Process]]:
-        """Returns the contents of `env` and the processes to run. Servers whose addresses the environment gives are
-        not started.
+        """Returns the contents of the file `env`, and the processes to run. Leaves out PostgreSQL or RabbitMQ if
+        variables of the environment (`DATABASE_URL_…`, `AMQP_URL`) name others to use.
         """
         own_broker = given("AMQP_URL") is None
         given_urls = {name: given(f"DATABASE_URL_{name.upper()}") for name in units.DATABASES}

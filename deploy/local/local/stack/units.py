@@ -163,9 +163,10 @@ def processes(
     compact: bool = False,
     bus: Mapping[str, Mapping[str, str]],
 ) -> list[Process]:
-    """Returns our processes. `servers` names the processes that must be ready before them.
+    """Returns the rows of the process table for our own processes.
 
-    `bus`: process → its AMQP_URL and MESSAGE_KEYS.
+    `told`: the settings of the stack (`settings`). `servers`: names of the processes that must be ready before ours.
+    `bus`: process → its AMQP_URL and MESSAGE_KEYS. With `compact`, all services run in one process.
     """
     private = {key for keys in SERVICES.values() for key in keys}
     common = {key: value for key, value in told.items() if key not in private}

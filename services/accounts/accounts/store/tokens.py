@@ -159,8 +159,7 @@ class TokenStore:
         return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def unrevoked_of_collaborator(self, brand_id: str, user_id: str) -> list[OwnedToken]:
-        """Returns the unrevoked API tokens and brand sessions of a collaborator on a brand, in the order of their ids.
-        """
+        """Returns a collaborator's unrevoked API tokens and brand sessions on a brand, in the order of their ids."""
         statement = select(*_OWNED).where(
             tokens.c.on_behalf_of_brand_id == brand_id,
             tokens.c.issued_by_collaborator_id == user_id,
@@ -173,8 +172,7 @@ class TokenStore:
         return self._updated(statement)
 
     def record_use(self, uses: Sequence[TokenUse]) -> None:
-        """Adds a batch of counts to the tokens' use, and extends the sessions among them. Unknown tokens are ignored.
-        """
+        """Adds a batch of counts to the tokens' use. Sessions among the tokens expire later. Ignores unknown tokens."""
         self.connection.execute(
             _RECORD_USE,
             {
