@@ -67,9 +67,8 @@ def own_brand(connection: Connection, caller: Caller, brand_id: str) -> Brand:
 def announce_caller_changed(
     connection: Connection, account_id: str, *, token_ids: tuple[str, ...] = ()
 ) -> None:
-    """Tells the gateways, with an event, to drop the cached callers of the tokens in `token_ids`.
-
-    Without `token_ids` they drop the callers of the whole account.
+    """Sends an event that makes the gateways drop what they have cached about tokens: those in `token_ids` or, if that
+    is empty, all of the account. At the next request with such a token they ask this service again.
     """
     changed = CallerChanged(token_ids=token_ids) if token_ids else CallerChanged(account_ids=(account_id,))
     outbox.stage(connection, "caller.changed", changed, account_id=account_id)

@@ -103,8 +103,8 @@ def note_webhooks_disabled(connection: Connection, event: Event) -> None:
     """Handles the event `webhooks.disabled`: records that subscriptions are disabled because the person or token that
     made them lost access.
 
-    Writes an entry for each brand that the token which made them could use. For a token without brand limits these are
-    all brands of the account.
+    Each brand that the maker's token could use gets an entry. For a token without brand limits, all brands of the
+    account get one.
     """
     disabled = msgspec.convert(event.data, WebhooksDisabled)
     details: dict[str, object] = {

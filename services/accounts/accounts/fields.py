@@ -64,8 +64,8 @@ def limit(value: int) -> int:
 
 
 def name(field: str, value: str) -> str:
-    """Returns a name without the blanks at its ends. Raises VALIDATION_ERROR if nothing remains, or if the name is too
-    long or cannot be stored.
+    """Returns a name without the spaces at its beginning and end. Raises VALIDATION_ERROR if nothing remains, or if the
+    name is too long or cannot be stored.
     """
     return text(field, value.strip(), min_length=1, max_length=MAX_NAME_LENGTH)
 

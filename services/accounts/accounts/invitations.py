@@ -52,7 +52,7 @@ def invite_person(
     invalid.
 
     Repeating the operation changes nothing. Raises NOT_FOUND for an unknown brand, VALIDATION_ERROR for an invalid
-    address or role, and RATE_LIMITED after too many invitations.
+    address or role or if the person works on the brand already, and RATE_LIMITED after too many invitations.
     """
     brand = access.own_brand(connection, caller, request.brand_id)
     check_role(request.role)

@@ -36,8 +36,8 @@ LOG_BYTES = 20 * 2**20
 
 
 async def answers(check: str) -> bool:
-    """Whether the address of a health check answers. An HTTP URL must answer with 200. A `tcp:` or `unix:` address must
-    accept a connection.
+    """Whether a health check succeeds. `check`: an address. An HTTP URL must answer with status 200. A `tcp:` or
+    `unix:` address must accept a connection.
     """
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):

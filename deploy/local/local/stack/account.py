@@ -114,7 +114,7 @@ def decoded(arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) 
 def complete(run: Path, tell: Callable[[str], None], elsewhere: Ctl | None = None) -> None:
     """Creates the parts of the demo account that are missing, and writes their ids and tokens to `env`.
 
-    `elsewhere`: runs operator commands on a stack that `./dev` did not start.
+    `elsewhere`: a function that runs operator commands, for a stack that `./dev` did not start.
     """
     with commands_in_one_process(run):
         _complete(run, tell, elsewhere or partial(ctl, run))

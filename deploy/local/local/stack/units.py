@@ -190,8 +190,8 @@ def processes(
 
 
 def _migration(database_urls: Mapping[str, str], servers: list[str]) -> Process:
-    """Returns the process that migrates all databases. It is one process, because each of seven would load SQLAlchemy
-    and Alembic.
+    """Returns the process that migrates all databases. It is a single process: with one for each database, each would
+    have to load SQLAlchemy and Alembic.
     """
     env = {f"DATABASE_URL_{name.upper()}": database_urls[name] for name in DATABASES}
     return Process("migrate", [*PYTHON, "chassis.migrate", *DATABASES], env, depends=servers, once=True)

@@ -228,7 +228,7 @@ def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, 
 
 
 def _fixes(affected: Affected, version: str) -> tuple[str, ...]:
-    """Returns the fixed versions that are newer than ours, in order."""
+    """Returns the versions newer than `version` in which the problem is fixed, oldest first."""
     texts = {
         event["fixed"]
         for it in affected.ranges

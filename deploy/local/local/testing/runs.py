@@ -159,6 +159,9 @@ def whole(
 ) -> dict[str, str]:
     """Starts a whole stack in the run directory. The stack stops when this process ends. Returns the environment
     variables for tests.
+
+    `durable`: committed data survives a crash of the machine. `slow`: the platforms are as slow as the real ones.
+    `payments`: credits can be bought.
     """
     Stack(run, durable=durable, usual_ports=False, slow=slow, payments=payments).up(
         tell, owner_pid=os.getpid()

@@ -50,9 +50,9 @@ def create_token(
 ) -> api.CreatedToken:
     """Creates a token for the operator's request and returns it with its value, which is shown only now.
 
-    Raises VALIDATION_ERROR for an invalid field, NOT_FOUND for an unknown user or brand, EMAIL_NOT_VERIFIED for an
-    unverified account, COLLABORATOR_INSUFFICIENT for a collaborator without full access, and LIMIT_REACHED when the
-    account has as many active tokens as its tier allows.
+    Raises VALIDATION_ERROR for an invalid field, NOT_FOUND for an unknown user or brand, and EMAIL_NOT_VERIFIED for an
+    unverified account. Raises COLLABORATOR_INSUFFICIENT if the token is for a collaborator without full access to the
+    brand, and LIMIT_REACHED if the account has as many active tokens as its tier allows.
     """
     caller.check_operator()
     return create(connection, config, caller, request)
@@ -109,8 +109,8 @@ def revoke_token(connection: Connection, caller: Caller, request: api.RevokeToke
 def revoke(
     connection: Connection, caller: Caller, owned: OwnedToken, *, keep: bool = False, **details: object
 ) -> api.Token | None:
-    """Revokes a token. The transaction must have locked the account's row. Returns None if the token was revoked
-    before.
+    """Revokes a token and returns it. Returns None if it was revoked before. The transaction must have locked the
+    account's row.
 
     Unless `keep` is set, the subscriptions made with it (or with a token that it replaced) are disabled, and the queued
     posts made with these tokens are held. `details` are added to the entry in the audit log.

@@ -62,10 +62,11 @@ def open_account(
 ) -> CreatedUser:
     """Creates an account and its sandbox token. A repeat of the operation returns the same user and token.
 
-    If `verified` is set, the new account replaces an unverified one with the same address. The new account has an id of
-    its own, so that it inherits nothing. The first answer names the id of the replaced account, a repeated answer does
-    not. `on_opened` is called in the transaction. Raises EMAIL_TAKEN if another account has the address and is not
-    replaced.
+    If `verified` is set, the new account replaces an unverified one with the same address. The new account gets another
+    id, so that it inherits nothing. The first answer names the id of the replaced account, a repeated answer does not.
+    Raises EMAIL_TAKEN if another account has the address and is not replaced.
+
+    `on_opened` is called in the transaction that creates the account.
     """
     profile = {
         "email": fields.email(request.email),
@@ -152,11 +153,10 @@ def _add_sandbox_token(connection: Connection, config: AccountsConfig, user: Use
 
 
 def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
-    """Returns the user whom the request names. That must be the caller or the owner of the caller's account; the
-    operator may name any user.
+    """Returns the user whom the request names. The operator may name any user. Everybody else may name only themselves
+    and the owner of the account on which they act; another user gives NOT_FOUND.
 
-    Raises NOT_FOUND for everybody else, and EMAIL_NOT_VERIFIED if the request demands a verified account and this one
-    is not.
+    Raises EMAIL_NOT_VERIFIED if the request demands a verified user and this one is not.
     """
     if not caller.is_operator and request.user_id not in (caller.user_id, caller.account_id):
         raise fields.not_found()

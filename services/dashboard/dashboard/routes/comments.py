@@ -73,7 +73,7 @@ def index() -> str:
 @screens.get("/of/<post_id>")
 def of_post(post_id: str) -> Answer:
     """Shows the conversations under one post: with JavaScript as a part of the inbox, without JavaScript as a screen of
-    its own.
+    its own. If too many reads from platforms are running, the part of the inbox asks again after two seconds.
     """
     client, read = api.reader(), _reading(post_id)
     if "HX-Request" not in request.headers:
