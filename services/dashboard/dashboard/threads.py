@@ -79,8 +79,8 @@ def _thread(first_id: str, group: list[Comment], answered: Collection[str]) -> T
 
 
 def _first_id(comment: Comment, by_id: dict[str, Comment]) -> str:
-    """Returns the id of the comment with which this comment's conversation begins. If that comment is not in `by_id`,
-    returns the earliest id that is known.
+    """Returns the id of the comment with which this comment's conversation begins. Follows the ids of the parents as
+    far as `by_id` has these comments, and returns the last id. If the parents form a circle, returns their smallest id.
     """
     passed = {comment.id}
     while comment.parent_id is not None:

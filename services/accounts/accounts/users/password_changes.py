@@ -1,7 +1,7 @@
 """Sets new passwords: with a link from a mail or from the operator, or with the current password.
 
-Sessions end when the password changes. A reset link works once, and for an hour. Whoever has a mailed link can read the
-mailbox. Only verified accounts get links, because an unverified account may belong to somebody who cannot read it.
+Sessions end when the password changes. A reset link works once, and for an hour. A person with a mailed link can read
+the mailbox. Only verified accounts get links, because an unverified account may belong to somebody who cannot read it.
 """
 
 from accounts import access, derived_secrets, fields

@@ -37,7 +37,7 @@ Answer = str | tuple[str, int] | Response
 @dataclass(frozen=True)
 class Found:
     """A part of the conversations under a post, newest first (`threads`), or the reason why they cannot be read now
-    (`problem`). The other fields are for the link to the next part.
+    (`problem`). The other fields say how this part is joined to the earlier and later ones.
     """
 
     threads: list[Thread] = field(default_factory=list)
