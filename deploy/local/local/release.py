@@ -52,8 +52,8 @@ def present(root: Path = ROOT) -> str:
 
 
 def places(root: Path, version: str) -> dict[Path, int]:
-    """Returns file → how often `version` stands in it, for the files that must contain the release's version
-    (PLACES).
+    """Counts how often `version` stands in each file that must name the release's version (PLACES). Returns file →
+    count.
     """
     return {
         path: len(re.findall(_around(pattern, version), path.read_text(), re.MULTILINE))

@@ -24,7 +24,9 @@ def lock_account(connection: Connection, user_id: str) -> User:
 
 
 def check_verified(user: User) -> User:
-    """Returns the user. Raises EMAIL_NOT_VERIFIED if the account is not verified (decisions "Verified accounts")."""
+    """Returns the user. Raises EMAIL_NOT_VERIFIED if the account is not verified (docs/decisions.md, "Verified
+    accounts").
+    """
     if not user.verified:
         raise ApiError(EMAIL_NOT_VERIFIED)
     return user
@@ -53,8 +55,8 @@ def brand(connection: Connection, brand_id: str, *, field: str | None = "brand_i
 
 
 def own_brand(connection: Connection, caller: Caller, brand_id: str) -> Brand:
-    """Returns a brand that the caller owns. Raises NOT_FOUND for any other brand, and COLLABORATOR_INSUFFICIENT for a
-    collaborator.
+    """Returns a brand that the caller owns. Raises COLLABORATOR_INSUFFICIENT if the caller is a collaborator. Raises
+    NOT_FOUND if the brand belongs to another account or does not exist.
     """
     check_owner(caller)
     found = brand(connection, brand_id, field=None)
@@ -65,9 +67,8 @@ def own_brand(connection: Connection, caller: Caller, brand_id: str) -> Brand:
 def announce_caller_changed(
     connection: Connection, account_id: str, *, token_ids: tuple[str, ...] = ()
 ) -> None:
-    """Tells the gateways, with an event, to drop the cached callers of the tokens in `token_ids`.
-
-    Without `token_ids` they drop the callers of the whole account.
+    """Sends an event that makes the gateways drop what they have cached about tokens: those in `token_ids` or, if that
+    is empty, all of the account. At the next request with such a token they ask this service again.
     """
     changed = CallerChanged(token_ids=token_ids) if token_ids else CallerChanged(account_ids=(account_id,))
     outbox.stage(connection, "caller.changed", changed, account_id=account_id)

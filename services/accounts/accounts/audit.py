@@ -18,11 +18,13 @@ SYSTEM = "system"
 
 
 def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> AuditLog:
-    """Returns entries of audit logs, newest first. Raises NOT_FOUND, naming `brand_id`, for a brand that the caller
-    may not see.
+    """Returns entries of audit logs, newest first.
 
-    The operator gets the newest entries of the brand that the request names. An owner gets one page of entries: those
-    of a brand, or without `brand_id` those of all their brands.
+    The operator gets the newest entries about the brand that the request names. An owner gets one page of entries. They
+    are about the brand that the request names or, if it names none, about all brands of the account.
+
+    Raises NOT_FOUND, naming the field `brand_id`, for an unknown brand, and for an owner also for a brand of another
+    account. Raises BRAND_NOT_AUTHORIZED for a brand of the account that the token may not use.
     """
     store = AuditStore(connection)
     if caller.is_operator:
@@ -101,8 +103,8 @@ def note_webhooks_disabled(connection: Connection, event: Event) -> None:
     """Handles the event `webhooks.disabled`: records that subscriptions are disabled because the person or token that
     made them lost access.
 
-    Writes an entry for each brand that the token which made them could use. For a token without brand limits these are
-    all brands of the account.
+    Each brand that the maker's token could use gets an entry. For a token without brand limits, all brands of the
+    account get one.
     """
     disabled = msgspec.convert(event.data, WebhooksDisabled)
     details: dict[str, object] = {

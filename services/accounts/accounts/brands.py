@@ -95,8 +95,10 @@ def _account_of(connection: Connection, caller: Caller, request: ListBrands) -> 
 
 
 def get_brand(connection: Connection, caller: Caller, request: GetBrand) -> Brand:
-    """Returns a brand. Raises NOT_FOUND for a brand of another account, and BRAND_NOT_AUTHORIZED for a brand that the
-    token may not use. The operator gets every brand.
+    """Returns a brand. The operator gets every brand.
+
+    For everybody else raises NOT_FOUND if the brand belongs to another account, and BRAND_NOT_AUTHORIZED if it belongs
+    to the caller's account but the token may not use it.
     """
     found = access.brand(connection, request.brand_id, field=request.field)
     if not caller.is_operator:

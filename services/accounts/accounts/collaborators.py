@@ -1,5 +1,5 @@
 """Collaborators of a brand: lists them, changes their roles and removes them. The API tokens that they issued work only
-while they have full access (spec "Token validity").
+while they have full access (docs/spec.md, "Token validity").
 """
 
 from operator import attrgetter
@@ -44,8 +44,11 @@ def set_collaborator(connection: Connection, caller: Caller, request: SetCollabo
 
     If the new role is not full, requests with the collaborator's API tokens are refused with COLLABORATOR_INSUFFICIENT
     from then on. Repeating the operation changes nothing, even after a later change, so it does not bring a removed
-    person back. Raises NOT_FOUND for an unknown brand or user, VALIDATION_ERROR for an unknown role, and
-    EMAIL_NOT_VERIFIED for an unverified user.
+    person back.
+
+    Raises VALIDATION_ERROR for an unknown role, and NOT_FOUND for an unknown brand. An owner gets NOT_FOUND for a user
+    who is not a collaborator. The operator gets NOT_FOUND for an unknown user, VALIDATION_ERROR for the brand's owner,
+    and EMAIL_NOT_VERIFIED for an unverified user.
     """
     invitations.check_role(request.role)
     account_id = _owner_of(connection, caller, request.brand_id)
@@ -106,10 +109,10 @@ def remove_collaborator(connection: Connection, caller: Caller, request: RemoveC
 
 
 def _owner_of(connection: Connection, caller: Caller, brand_id: str) -> str:
-    """Returns the account of a brand that the caller may manage. Raises NOT_FOUND for any other brand, and
-    COLLABORATOR_INSUFFICIENT for a collaborator.
+    """Returns the id of the account that owns a brand, if the caller may manage the brand.
 
-    The operator may manage every brand, other callers only brands of their own account.
+    The operator may manage every brand, and an owner the brands of their own account: for another brand raises
+    NOT_FOUND. A collaborator may manage none: raises COLLABORATOR_INSUFFICIENT.
     """
     if caller.is_operator:
         return access.brand(connection, brand_id).account_id

@@ -1,9 +1,9 @@
 """Derives tokens and codes that may have to be shown twice, although only their hash is stored.
 
-A write may run twice (a connection lost during a call) and must answer the same both times. So the token that an
-operation creates is HMAC-SHA256(TOKEN_SECRET, operation id). An account's sandbox token, which the dashboard shows
-again at any time (spec "Authentication" 7), is HMAC-SHA256(TOKEN_SECRET, account id). Neither can be computed from the
-database without TOKEN_SECRET. Tokens stay valid when TOKEN_SECRET changes.
+A write may run twice, for example after a connection is lost during a call, and must answer the same both times. So
+the token that an operation creates is HMAC-SHA256(TOKEN_SECRET, operation id). The dashboard shows an account's sandbox
+token again at any time (docs/spec.md, "Authentication", item 7). So that token is HMAC-SHA256(TOKEN_SECRET, account
+id). Neither can be computed from the database without TOKEN_SECRET. Tokens stay valid when TOKEN_SECRET changes.
 
 The codes of invites and of links in mails, the secrets of authenticator apps and recovery codes are derived in the same
 way. After a change of TOKEN_SECRET recovery codes still work, because their hashes are stored; pending codes and the

@@ -54,9 +54,9 @@ def optional_text(field: str, value: str | None, *, max_length: int) -> str | No
 
 
 def limit(value: int) -> int:
-    """Returns how many entries a list request asks for (spec "Request field limits").
+    """Checks how many entries a list request asks for, and returns that number (docs/spec.md, "Limits").
 
-    Raises ApiError VALIDATION_ERROR unless it is 1 to MAX_LIMIT.
+    Raises VALIDATION_ERROR unless it is 1 to MAX_LIMIT.
     """
     if not 1 <= value <= MAX_LIMIT:
         raise invalid("limit", f"must be between 1 and {MAX_LIMIT}")
@@ -64,8 +64,8 @@ def limit(value: int) -> int:
 
 
 def name(field: str, value: str) -> str:
-    """Returns a name without the blanks at its ends. Raises VALIDATION_ERROR if nothing remains, or if the name is too
-    long or cannot be stored.
+    """Returns a name without the spaces at its beginning and end. Raises VALIDATION_ERROR if nothing remains, or if the
+    name is too long or cannot be stored.
     """
     return text(field, value.strip(), min_length=1, max_length=MAX_NAME_LENGTH)
 
@@ -189,8 +189,8 @@ def expires_at(value: datetime | None, now: datetime) -> datetime | None:
     """Checks a token's time of expiry and returns it in UTC, cut to whole milliseconds. None means that the token never
     expires.
 
-    Raises VALIDATION_ERROR if the time is not in the future or is more than 2 years away (spec "Limits"), and
-    INVALID_DATE for a time without a zone.
+    Raises INVALID_DATE for a time without a zone, and VALIDATION_ERROR for a time that is not in the future or is more
+    than 2 years away (docs/spec.md, "Limits").
     """
     if value is None:
         return None

@@ -52,7 +52,7 @@ def invite_person(
     invalid.
 
     Repeating the operation changes nothing. Raises NOT_FOUND for an unknown brand, VALIDATION_ERROR for an invalid
-    address or role, and RATE_LIMITED after too many invitations.
+    address or role or if the person works on the brand already, and RATE_LIMITED after too many invitations.
     """
     brand = access.own_brand(connection, caller, request.brand_id)
     check_role(request.role)
@@ -135,11 +135,13 @@ def view_invitation(
 def accept_invitation(
     database: Database, config: AccountsConfig, caller: Caller, request: AcceptInvitation
 ) -> AcceptedInvitation:
-    """Makes the account with the invited address a collaborator; opens the account if there is none.
+    """Makes the verified account with the invited address a collaborator of the brand. If there is none, opens it
+    first.
 
-    Raises INVALID_LINK for a link that does not work, INVALID_CREDENTIALS for a wrong password, and RATE_LIMITED after
-    too many wrong ones. If the account asks for a code, raises TOTP_REQUIRED for a request without one, and
-    INVALID_TOTP for a wrong one. Raises SIGNUPS_CLOSED if there is no account and nobody may open one.
+    Raises INVALID_LINK for a link that does not work. For an existing account raises INVALID_CREDENTIALS for a wrong
+    password, and RATE_LIMITED after too many wrong ones. If this account has the second factor on, raises TOTP_REQUIRED
+    for a request without a code, and INVALID_TOTP for a wrong code. Raises SIGNUPS_CLOSED if an account would have to
+    be opened, and nobody may sign up.
     """
     with database.reading() as connection:
         found = _linked(connection, config, request)

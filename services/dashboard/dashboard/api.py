@@ -125,7 +125,7 @@ def patient() -> Posthaste:
 def own(token: str = "") -> Posthaste:
     """Returns a client of the API for the person's own account, even while they work on somebody else's brand.
 
-    `token`: the token of a session that has just begun.
+    `token`: the token of a session that has just begun. Without it, uses the token in the browser's cookie.
     """
     return _api().client(token or g.session_token)
 

@@ -123,11 +123,11 @@ def _check_session() -> None:
 
 
 def _read_form(forms: BodyReader) -> AnyResponse | None:
-    """Reads the body of the current request. Returns None, or the answer that refuses the request: because too many
-    bodies are being read, or because the form was not sent from one of our own screens.
+    """Reads the body of the current request. Returns None if the request may go on. Returns an answer that refuses it
+    if too many bodies are being read, or if the form was not sent from one of our own screens.
 
-    A large body is not read if the session has ended: then AuthenticationError is raised. Screens that need no sign-in
-    accept no large body: they raise RequestEntityTooLarge.
+    Does not read a large body if the screen needs no sign-in (raises RequestEntityTooLarge), or if the session has
+    ended (raises AuthenticationError).
     """
     if is_large(request):
         if request.endpoint in _OPEN:

@@ -73,8 +73,9 @@ def _network(address: str | None) -> object:
 
 
 def _cut(client: socket.socket | None) -> None:
-    """Stops reading from a client. A thread that waits for its body sees the end of the body; the client still gets an
-    answer."""
+    """Closes a client's connection for reading only. A thread that waits for the request's body then sees the end of
+    the body, and the client can still get an answer.
+    """
     if client is not None:
         try:
             client.shutdown(socket.SHUT_RD)

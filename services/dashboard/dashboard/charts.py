@@ -17,7 +17,7 @@ _MOST_FIGURES = 8
 
 @dataclass(frozen=True)
 class Part:
-    """A rectangle in a bar chart: the part of one bar that stands for one kind."""
+    """A rectangle in a bar chart: the part of a day's bar that stands for the things of one kind."""
 
     kind: str
     x: float
@@ -67,7 +67,7 @@ def bars(days: Sequence[str], values: Sequence[dict[str, int]], told: Sequence[s
 
 
 def nice_top(most: int) -> int:
-    """Returns the round figure at the top of the scale, at least `most`: 2, 4, 10, 20, 40, 100 and so on."""
+    """Returns the top of the scale: the first of the figures 2, 4, 10, 20, 40, 100, … that is at least `most`."""
     size = 1
     while True:
         for factor in (2, 4, 10):

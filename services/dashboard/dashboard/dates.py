@@ -125,8 +125,8 @@ def in_calendar(at: datetime, zone: str, brand_zone: str) -> InCalendar:
 
 
 def clock_or_day(at: datetime, zone: str) -> str:
-    """Returns a time in the person's zone as text. Without the day, if the day is the same in `zone`: the text is shown
-    beside the time in `zone`.
+    """Returns a time in the person's zone as text, to be shown beside the same time in `zone`. If the day is the same
+    in both zones, the text has only the time of day.
     """
     mine: Dates = g.dates
     here, there = at.astimezone(times.zone_of(mine.zone)), at.astimezone(times.zone_of(zone))

@@ -78,8 +78,8 @@ class Draft:
         return times.read(self.date, self.time, self.zone) if self.is_later else None
 
     def time_of(self) -> datetime | None:
-        """Returns the time at which the post is to be published, as `at` does. None means now, or that the chosen time
-        does not exist or exists twice.
+        """Returns the time at which the post is to be published, as `at` does, but never raises TimeRefused. Returns
+        None for a post that is to be published now, and for a chosen time that does not exist or exists twice.
         """
         try:
             return self.at()

@@ -58,8 +58,8 @@ def kept(name: str, seconds: float, read: Callable[[], T]) -> Callable[[], T]:
 
 
 def _read(key: Key, mine: Future[T], read: Callable[[], T]) -> T:
-    """Calls `read`, keeps the value and gives it to the threads that wait for `mine`. The value is not kept if `forget`
-    was called meanwhile.
+    """Calls `read`, keeps its value and returns it. Threads that wait for the future `mine` get the same value or
+    error. The value is not kept if `forget` was called meanwhile.
     """
     try:
         value = read()

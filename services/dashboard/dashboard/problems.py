@@ -132,8 +132,8 @@ def to_another_page(target: str) -> AnyResponse:
 
 
 def place() -> str | None:
-    """Returns path and query of the screen that the person sees, for the way back after signing in. None if they are
-    not known.
+    """Returns path and query of the screen that the person sees now, so that they can come back to it after signing in.
+    Returns None if the screen is not known.
     """
     if request.method == "GET" and "HX-Request" not in request.headers:
         return request.full_path.rstrip("?")

@@ -97,8 +97,8 @@ def _setting(field: str, name: str, schema: Mapping[str, Any]) -> Setting | None
 
 
 def chosen(settings: Iterable[Setting], form: Form) -> dict[str, Any]:
-    """Returns the values in the form that are not empty and differ from the defaults, by the API's names of the
-    settings.
+    """Returns setting → its value in the form, with the API's names of the settings. Leaves out values that are empty
+    or equal to the default.
     """
     values = {it.name: it.read(form) for it in settings if it.input_name in form}
     defaults = {it.name: it.default for it in settings}

@@ -9,8 +9,9 @@ from posthaste.records import Comment
 
 @dataclass(frozen=True)
 class Thread:
-    """A conversation: a comment under the post and the replies below it, oldest first, as far as one part of the list
-    has them."""
+    """A conversation under a post: a comment, and the replies to it, oldest first. It has only those comments that are
+    in one part of the list, because the platform's list of comments is read part by part.
+    """
 
     #: The oldest comment of it that is listed.
     comment: Comment
@@ -43,8 +44,8 @@ def threads(comments: Iterable[Comment], answered: Collection[str] = ()) -> list
     A conversation counts as answered if the linked page wrote last in it. A comment counts as a visitor's if the
     platform does not say who wrote it.
 
-    `answered`: ids of comments to which the linked page wrote the last reply, as an earlier part of the list has shown
-    (`answered_so_far`). All other replies that are not in this part are ignored, because nobody knows who wrote them.
+    `answered`: ids of comments to which the linked page wrote the last reply, although that reply is not in this part
+    but in an earlier one. `answered_so_far` returns these ids. Other replies outside this part are ignored.
     """
     by_id = {it.id: it for it in comments}
     groups: dict[str, list[Comment]] = {}
@@ -78,7 +79,9 @@ def _thread(first_id: str, group: list[Comment], answered: Collection[str]) -> T
 
 
 def _first_id(comment: Comment, by_id: dict[str, Comment]) -> str:
-    """Returns the id of the comment with which this comment's conversation begins, as far as the list tells."""
+    """Returns the id of the comment with which this comment's conversation begins. Follows the ids of the parents as
+    far as `by_id` has these comments, and returns the last id. If the parents form a circle, returns their smallest id.
+    """
     passed = {comment.id}
     while comment.parent_id is not None:
         if comment.parent_id in passed:  # a circle: no comment is first

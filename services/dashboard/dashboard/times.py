@@ -29,7 +29,7 @@ def zones() -> tuple[str, ...]:
 
 
 def zone_options(chosen: str) -> Markup:
-    """Returns the options of a `<select>` of time zones, with `chosen` selected. There are more than 400."""
+    """Returns the HTML options of a `<select>` of time zones, with `chosen` selected."""
     name = escape(chosen)
     return Markup(_options().replace(f"<option>{name}<", f"<option selected>{name}<"))
 

@@ -228,8 +228,8 @@ def is_passing(code: str) -> bool:
 
 
 def is_about_access(code: str, message: str) -> bool:
-    """Whether a post failed because its platform no longer lets Posthaste in. It goes by the code, and by a message
-    that ends with `(401)` or `(403)`. Then the person should look at the page's connection before the post.
+    """Whether a post failed because its platform no longer gives Posthaste access: the error's code says so, or its
+    message ends with `(401)` or `(403)`. Then the person should look at the page's connection before the post.
     """
     return (
         code in ("PAGE_EXPIRED", "PAGE_PERMISSION_MISSING")
@@ -310,9 +310,8 @@ def label_of(name: str) -> str:
 
 
 def beside(field: str | None) -> str:
-    """Returns the part of the form for a post beside which an error or warning is shown: one of FIELDS.
-
-    `field`: the field that the API names. If it is in no other part, returns `settings`; if it is empty, an empty text.
+    """Returns the part of the form for a post (one of FIELDS) beside which the form shows an error or a warning about
+    `field`, a field of the API. Returns `settings` for a field that FIELDS does not cover, and an empty text for none.
     """
     name = (field or "").partition("[")[0].partition(".")[0]
     return next((of for of, names in _BESIDE.items() if name in names), "settings" if name else "")
@@ -324,7 +323,9 @@ def with_code(message: str) -> str:
 
 
 def fields_of(error: ApiError) -> list[FieldError]:
-    """Returns the messages of an error by field; if it names no fields, its own message."""
+    """Returns the messages of an error, one for each field that it names. If it names none, returns its own message
+    with an empty field.
+    """
     return list(error.fields) or [FieldError("", _DENIED.get(error.code, error.message))]
 
 
@@ -334,8 +335,8 @@ def said(error: ApiError) -> str:
 
 
 def plainly(field: str | None, message: str) -> str:
-    """Returns a message of the API in plain words: without the field's name at its beginning, and with a wrong type
-    explained.
+    """Returns a message of the API in plain words. Leaves out the field's name at its beginning, and explains a message
+    about a value of a wrong type.
     """
     text = message.removeprefix(f"{field}: ")
     for misfit, words in _MISFITS:

@@ -49,7 +49,10 @@ def make_servers(engine: Engine) -> None:
 
 
 def make_collector(engine: Engine, base: str, expiration_seconds: int) -> None:
-    """Builds the image of a simple telemetry collector, based on one of our images."""
+    """Builds the image of a simple telemetry collector. `base`: the image of ours that it is based on.
+
+    `expiration_seconds`: after this time without new values, the collector drops the values of a process.
+    """
     arguments = {"BASE": base, "EXPIRATION_SECONDS": str(expiration_seconds)}
     names = Path(prometheus_names.__file__)
     _build(engine, "collector", SETTINGS["COLLECTOR_IMAGE"], files=[names], arguments=arguments)

@@ -65,7 +65,9 @@ class Journey:
         return answer.json()
 
     def play(self, path: str, **body: Any) -> Any:
-        """Calls the simulator's control API, which plays the people on the platforms. Returns the decoded answer."""
+        """Makes the simulator do what people on the platforms would do: calls its control API. Returns the decoded
+        answer. Raises Surprise if the call fails.
+        """
         answer = requests.post(self.env["SIMULATOR_URL"] + path, json=body, timeout=CALL_SECONDS)
         if not answer.ok:
             raise Surprise(f"simulator: POST {path} answered {answer.status_code}: {answer.text[:1000]}")

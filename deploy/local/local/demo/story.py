@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Told:
-    """A post of the demo account that is published in the past: days ago, hour of the day in UTC, brand (1 or 2),
-    platform, text.
+    """A post of the demo account that is published in the past. `days`: how many days ago. `hour`: the hour of that
+    day, in UTC. `brand`: 1 or 2, the brand to whose page it is sent.
     """
 
     days: int

@@ -36,8 +36,8 @@ LOG_BYTES = 20 * 2**20
 
 
 async def answers(check: str) -> bool:
-    """Whether the address of a health check answers. An HTTP URL must answer with 200. A `tcp:` or `unix:` address must
-    accept a connection.
+    """Whether a health check succeeds. `check`: an address. An HTTP URL must answer with status 200. A `tcp:` or
+    `unix:` address must accept a connection.
     """
     try:
         async with asyncio.timeout(CHECK_TIMEOUT_SECONDS):
@@ -139,7 +139,11 @@ class Keeper:
             self.kill_group()  # workers of a killed master would keep its port
 
     async def watch(self, check: str) -> None:
-        """Runs the health check; kills the process when it stays unhealthy."""
+        """Checks the process's health repeatedly, and kills the process when it stays unhealthy for too long. Time in
+        which a process that it depends on is not ready does not count.
+
+        A check that is not an HTTP URL ends when it succeeds for the first time.
+        """
         healthy_at = time.monotonic()
         while True:
             healthy = await answers(check)
@@ -202,8 +206,9 @@ class Supervisor:
         fresh.replace(self.run / "state.json")
 
     async def stop_in_order(self, keeper: Keeper, stopped: dict[str, asyncio.Event]) -> None:
-        """Stops the keeper's process once all processes that depend on it have stopped. `stopped`: an event for each
-        process.
+        """Waits until all processes that depend on the keeper's process have stopped, then stops that process.
+
+        `stopped`: name of each process → an event, which is set when the process has stopped.
         """
         for other in self.keepers.values():
             if keeper.row.name in other.row.depends:

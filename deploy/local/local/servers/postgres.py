@@ -217,8 +217,8 @@ def remove(run: Path) -> None:
 
 
 def processes(run: Path, databases: Mapping[str, str]) -> list[Process]:
-    """Returns the rows of the process table for the server, and for the command that creates the roles and databases
-    of these URLs.
+    """Returns two rows of the process table: the server, and a command that creates a role and a database for each
+    service in `databases` (service → URL of its database). Without services the command only waits for the server.
     """
     server = Process(
         "postgres",

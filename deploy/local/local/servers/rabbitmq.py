@@ -42,8 +42,10 @@ def install(tell: Callable[[str], None]) -> None:
 
 
 def prepare(run: Path, *, port: int, test_vhosts: bool, passwords: Mapping[str, str] | None = None) -> None:
-    """Writes the configuration of the node. `passwords`: process → password of its user. These users get their
-    permissions in the virtual host `/`.
+    """Writes the configuration of the node. If the node was never started successfully, deletes its data first.
+
+    `passwords`: process → password of its user. These users get their permissions in the virtual host `/`.
+    `test_vhosts`: whether to create the virtual hosts that tests use (TEST_VHOSTS).
     """
     home = run / "rabbitmq"
     home.mkdir(mode=0o700, exist_ok=True)

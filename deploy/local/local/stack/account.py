@@ -114,7 +114,7 @@ def decoded(arguments: tuple[str, ...], done: subprocess.CompletedProcess[str]) 
 def complete(run: Path, tell: Callable[[str], None], elsewhere: Ctl | None = None) -> None:
     """Creates the parts of the demo account that are missing, and writes their ids and tokens to `env`.
 
-    `elsewhere`: runs operator commands on a stack that `./dev` did not start.
+    `elsewhere`: a function that runs operator commands, for a stack that `./dev` did not start.
     """
     with commands_in_one_process(run):
         _complete(run, tell, elsewhere or partial(ctl, run))
@@ -163,8 +163,10 @@ def link_page(operate: Ctl, brand_id: str, platform: str, name: str) -> Any:
 
 
 def create_user(operate: Ctl, password: str) -> Any:
-    """Creates the demo user and returns it with its sandbox token. If its address is taken, uses another: no command
-    shows the token of the first user again.
+    """Creates the demo user and returns it with its sandbox token.
+
+    If an earlier user has the demo user's address, uses another address: no command shows the sandbox token of the
+    earlier user again. Raises NotReady if that address is taken too.
     """
     for email in (EMAIL, EMAIL.replace("@", f"-{secrets.token_hex(3)}@")):
         try:

@@ -25,8 +25,8 @@ def settings(simulator: str) -> dict[str, str]:
 
 
 def of_simulator(told: Mapping[str, str]) -> dict[str, str]:
-    """Returns the simulator's settings about our apps: their ids and secrets, as they are in the stack's settings
-    `told`.
+    """Returns the simulator's settings about our apps on the platforms. `told`: the settings of the stack, from which
+    the apps' ids and secrets are taken.
     """
     apps = {name: told[name] for name in (*_IDS, *SECRETS)}
     return apps | {name: value for row in _ROWS for name, value in row.tells.items()}

@@ -27,8 +27,8 @@ class LastingBus(Bus):
 
 
 class Connection:
-    """Lets all commands use the same bus. After a failed command or a lost connection, the next command gets a new bus:
-    the old one may remember an outage and refuse calls.
+    """Keeps the connection to RabbitMQ (`LastingBus`) that all commands use. After a failed command or a lost
+    connection, the next command gets a new one: the old one may remember an outage and refuse calls.
     """
 
     def __init__(self) -> None:

@@ -111,8 +111,8 @@ class Stack:
         return True
 
     def plan(self, port: Mapping[str, int]) -> tuple[dict[str, str], list[Process]]:
-        """Returns the contents of `env` and the processes to run. Servers whose addresses the environment gives are
-        not started.
+        """Returns the contents of the file `env`, and the processes to run. Leaves out PostgreSQL or RabbitMQ if
+        variables of the environment (`DATABASE_URL_…`, `AMQP_URL`) name others to use.
         """
         own_broker = given("AMQP_URL") is None
         given_urls = {name: given(f"DATABASE_URL_{name.upper()}") for name in units.DATABASES}
@@ -160,7 +160,9 @@ class Stack:
         return ports.choose(self.run, units.PORTS if self.usual_ports else dict.fromkeys(units.PORTS))
 
     def secrets(self, names: Sequence[str] = (*units.SECRETS, *storage.SECRETS)) -> dict[str, str]:
-        """Returns the secrets of this stack. They are created once, in a file that only the owner can read."""
+        """Returns the secrets of this stack that have these names: name → secret. Creates those that are missing. Keeps
+        all in a file that only its owner can read.
+        """
         path = self.run / "secrets"
         path.touch(mode=0o600)
         there = dict(line.split("=", 1) for line in path.read_text().splitlines())
@@ -171,8 +173,8 @@ class Stack:
         return {name: there[name] for name in names}
 
     def bus(self, port: int) -> dict[str, dict[str, str]]:
-        """Returns for each process the URL of the broker with the process's own user, and the keys that sign its
-        messages.
+        """Returns process → its settings AMQP_URL and MESSAGE_KEYS: the broker's URL with the process's own user, and
+        the keys that sign and check messages.
         """
         made = self.secrets([message_secret(name) for name in units.SERVICES])
         passwords = self.amqp_passwords()

@@ -163,9 +163,10 @@ def processes(
     compact: bool = False,
     bus: Mapping[str, Mapping[str, str]],
 ) -> list[Process]:
-    """Returns our processes. `servers` names the processes that must be ready before them.
+    """Returns the rows of the process table for our own processes.
 
-    `bus`: process → its AMQP_URL and MESSAGE_KEYS.
+    `told`: the settings of the stack (`settings`). `servers`: names of the processes that must be ready before ours.
+    `bus`: process → its AMQP_URL and MESSAGE_KEYS. With `compact`, all services run in one process.
     """
     private = {key for keys in SERVICES.values() for key in keys}
     common = {key: value for key, value in told.items() if key not in private}
@@ -189,8 +190,8 @@ def processes(
 
 
 def _migration(database_urls: Mapping[str, str], servers: list[str]) -> Process:
-    """Returns the process that migrates all databases. It is one process, because each of seven would load SQLAlchemy
-    and Alembic.
+    """Returns the process that migrates all databases. It is a single process: with one for each database, each would
+    have to load SQLAlchemy and Alembic.
     """
     env = {f"DATABASE_URL_{name.upper()}": database_urls[name] for name in DATABASES}
     return Process("migrate", [*PYTHON, "chassis.migrate", *DATABASES], env, depends=servers, once=True)

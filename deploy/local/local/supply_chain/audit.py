@@ -182,8 +182,9 @@ def _is_version(text: str) -> bool:
 
 
 def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
-    """Whether `own` is vulnerable by the events of a range: the last event at or before it introduced the problem.
-    Raises InvalidVersion for a malformed version.
+    """Whether the version `own` lies in a vulnerable range. `events`: the versions at which a problem was introduced or
+    fixed; the last of them that is not newer than `own` decides. Raises InvalidVersion if an event has a malformed
+    version.
     """
     inside = False
     steps = [(kind, text) for event in events for kind, text in event.items()]
@@ -199,10 +200,10 @@ def _lies_in(own: Version, events: list[dict[str, str]]) -> bool:
 
 
 def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, date], today: date) -> Report:
-    """Compares the locked versions with advisories. Returns a report of the advisories that affect them; those that are
-    accepted for now are listed apart.
+    """Compares the locked versions with the known advisories. Returns a report of the advisories that affect a locked
+    version. A vulnerability with two ids is reported once.
 
-    `accepted`: id → day until which the advisory is ignored. A vulnerability with two ids is reported once.
+    `accepted`: advisory → last day on which it is accepted. Until then the report lists it separately.
     """
     by_name = {(it.ecosystem, canonicalize_name(it.name)): it for it in pinned}
     report, told = Report(), set[tuple[str, str]]()
@@ -227,7 +228,7 @@ def audit(pinned: Iterable[Pin], known: Iterable[Advisory], accepted: dict[str, 
 
 
 def _fixes(affected: Affected, version: str) -> tuple[str, ...]:
-    """Returns the fixed versions that are newer than ours, in order."""
+    """Returns the versions newer than `version` in which the problem is fixed, oldest first."""
     texts = {
         event["fixed"]
         for it in affected.ranges

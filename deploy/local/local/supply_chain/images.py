@@ -140,7 +140,9 @@ def replace(path: Path, text: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Lists the references; with --pin, updates their digests from the registries. Returns 1 if there are problems."""
+    """Lists the references to third-party images; with --pin, first updates their digests from the registries. Returns
+    1 if a reference has no tag or digest, or another digest than the same tag has elsewhere.
+    """
     if arguments == ["--pin"]:
         for tagged in pin():
             print(f"{tagged} has a new digest: check what changed, then commit")

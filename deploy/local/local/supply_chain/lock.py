@@ -139,8 +139,8 @@ def build_requirements() -> set[str]:
 
 
 def cuts() -> dict[Path, set[str]]:
-    """Returns folder → requirements, for each lock file whose packages are a part of those in the checkout's lock
-    file.
+    """Returns folder → requirements, for each lock file that is derived from the checkout's: one for each thing that is
+    deployed alone, and one for what builds our packages.
     """
     deployed = {
         folder: third_party(name)

@@ -33,7 +33,7 @@ def queries_of_dashboards() -> list[str]:
 
 
 def series_in(queries: Iterable[str]) -> set[str]:
-    """Returns the names of the series that queries read, without those that recording rules make."""
+    """Returns the names of the time series that queries read. Leaves out series that recording rules make."""
     return {name for query in queries for name in _SERIES.findall(_LABELS.sub(" ", query))}
 
 
@@ -50,7 +50,7 @@ def labels_in(queries: Iterable[str]) -> set[str]:
 
 
 def recorded_in(queries: Iterable[str]) -> set[str]:
-    """Returns the names of those series that queries read and that recording rules make."""
+    """Returns the names of the time series that queries read, but only of those that recording rules make."""
     return {name for query in queries for name in _RECORDED.findall(query)}
 
 

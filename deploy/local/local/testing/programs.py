@@ -13,9 +13,11 @@ from local.servers import packages
 
 
 def program_or_skip(name: str, package: str, release: str = "") -> str:
-    """Returns the path of a program. If it is missing, unpacks its package, if that is allowed. Installs nothing.
+    """Returns the path of a program. If the machine does not have it, unpacks the Debian package that contains it.
+    Installs nothing.
 
-    If there is no program, skips the test; in CI fails it. `release`: as in `packages.unpack`.
+    If the package cannot be unpacked, skips the test or, in CI, raises NotReady. `release`: the release of Debian that
+    the package comes from; empty for the release of this machine.
     """
     folder = RUN_TEST / "packages" / package
     found = shutil.which(name)

@@ -100,9 +100,9 @@ def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
     """Runs the tests in `tests/e2e/faults`, whose stacks have faulty connections. Returns pytest's exit code, or 1 when
     the time is up.
 
-    They run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. `core`: runs fewer
-    steps. `slow`: the tests of posts run with slow platforms. With `core`, they run once with quick and once with slow
-    platforms.
+    They run in two processes, each with its own stack; tests marked `quiet` run alone afterwards. With `core`, the
+    tests have fewer steps, and those of posts run twice: with quick and with slow platforms. Without `core`, those of
+    posts run once: with slow platforms if `slow` is set, else with quick ones.
     """
     with run_directory("faults", tell) as run:
         env = {"FAULTS": "core" if core else "full", "TEST_RUN_DIR": str(run)} | _told(slow)
@@ -159,6 +159,9 @@ def whole(
 ) -> dict[str, str]:
     """Starts a whole stack in the run directory. The stack stops when this process ends. Returns the environment
     variables for tests.
+
+    `durable`: committed data survives a crash of the machine. `slow`: the platforms are as slow as the real ones.
+    `payments`: credits can be bought.
     """
     Stack(run, durable=durable, usual_ports=False, slow=slow, payments=payments).up(
         tell, owner_pid=os.getpid()

@@ -23,8 +23,9 @@ S3 = ("S3_URL", *storage.SECRETS)
 def up(
     run: Path, tell: Callable[[str], None], *, owner_pid: int | None = None, names: Collection[str] = ALL
 ) -> dict[str, str]:
-    """Starts the servers `names`, or waits for those that were started in this run directory before and still run.
-    Returns the environment variables for tests. Raises NotReady if a server does not start.
+    """Starts the servers `names` and waits until they are ready. If servers of this run directory are running already,
+    starts none and waits for these. Returns the environment variables for tests. Raises NotReady if a server does not
+    become ready.
     """
     run.mkdir(parents=True, exist_ok=True)
     if supervisor_pid(run) is None:

@@ -18,8 +18,7 @@ class InvitationStore:
         self.connection = connection
 
     def add(self, *, days: int, **values: object) -> Invitation:
-        """Adds an invitation that is valid for `days`. The address must not have another invitation to the same brand.
-        """
+        """Adds an invitation that is valid for `days`. The address must not have another one to the same brand."""
         expires_at = clock_now() + timedelta(days=days)
         statement = insert(invitations).values(created_at=clock_now(), expires_at=expires_at, **values)
         return Invitation(**self.connection.execute(statement.returning(*_COLUMNS)).one()._mapping)

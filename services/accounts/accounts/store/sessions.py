@@ -58,8 +58,8 @@ class SessionStore:
         return self.connection.execute(statement).first() is not None
 
     def enter(self, parent_id: str, brand_id: str, **values: object) -> Session | None:
-        """Extends the brand session that was opened from the session `parent_id` for the brand `brand_id`, and returns
-        it. Returns None if there is none, or it has ended.
+        """Makes a brand session expire later, and returns it: the one that was opened from the session `parent_id` for
+        the brand `brand_id`. Returns None if there is no such brand session, or it has ended.
 
         `values`: columns to change as well, such as the hash of a new token.
         """
@@ -84,8 +84,8 @@ class SessionStore:
         `parent_id` has ended.
 
         If the person has an earlier brand session on this brand that ended at least a day ago, its row and id are used
-        again. `since`: when the person became a collaborator; sessions from before that are not used again. `values`:
-        further columns of the row.
+        again. Then `session_id` is ignored. `since`: when the person became a collaborator; rows of sessions that began
+        earlier are not used again. `values`: further columns of the row.
         """
         parent = self.connection.execute(
             select(tokens.c.account_id, tokens.c.name, tokens.c.client_address)
@@ -108,11 +108,11 @@ class SessionStore:
     def _begin_again(
         self, brand_id: str, person_id: str, since: datetime, values: dict[str, object]
     ) -> Session | None:
-        """Turns an old brand session of the person on the brand into a new one, in the same row. The old one must have
-        ended at least a day ago. Returns None if there is no such row.
+        """Turns the row of an ended brand session of this person on the brand into a new session with the same id, and
+        returns it. Returns None if no such session ended at least a day ago.
 
-        Sessions that began before `since` are left alone: after them the person was removed from the brand, and the
-        posts made with their ids are held. So no new session may have such an id.
+        Sessions that began before `since` are not used: the person was removed from the brand after them, and the posts
+        made in them are held under their ids. A new session with such an id would count as the maker of these posts.
         """
         theirs = (tokens.c.on_behalf_of_brand_id == brand_id) & (
             tokens.c.issued_by_collaborator_id == person_id

@@ -125,8 +125,9 @@ class TokenStore:
         return [_token(row) for row in self.connection.execute(statement)]
 
     def count_active(self, account_id: str) -> int:
-        """Counts an account's API tokens that are neither revoked, expired nor sandbox tokens (decisions "Who sees and
-        pays what")."""
+        """Counts an account's active API tokens: those that are neither revoked nor expired, without the sandbox token
+        (docs/decisions.md, "Who sees and pays what").
+        """
         statement = select(func.count()).select_from(tokens).where(tokens.c.account_id == account_id, _LIVE)
         return self.connection.execute(statement).scalar_one()
 
@@ -158,8 +159,7 @@ class TokenStore:
         return tuple(self.connection.execute(statement.order_by(tokens.c.id)).scalars())
 
     def unrevoked_of_collaborator(self, brand_id: str, user_id: str) -> list[OwnedToken]:
-        """Returns the unrevoked API tokens and brand sessions of a collaborator on a brand, in the order of their ids.
-        """
+        """Returns a collaborator's unrevoked API tokens and brand sessions on a brand, in the order of their ids."""
         statement = select(*_OWNED).where(
             tokens.c.on_behalf_of_brand_id == brand_id,
             tokens.c.issued_by_collaborator_id == user_id,
@@ -172,8 +172,7 @@ class TokenStore:
         return self._updated(statement)
 
     def record_use(self, uses: Sequence[TokenUse]) -> None:
-        """Adds a batch of counts to the tokens' use, and extends the sessions among them. Unknown tokens are ignored.
-        """
+        """Adds a batch of counts to the tokens' use. Sessions among the tokens expire later. Ignores unknown tokens."""
         self.connection.execute(
             _RECORD_USE,
             {

@@ -16,8 +16,8 @@ from contracts.record import Nothing
 def authenticate(connection: Connection, request: Authenticate) -> Authenticated:
     """Returns the token with this hash, its user, and the caller of requests with it.
 
-    Raises INVALID_TOKEN if there is no such token, TOKEN_REVOKED or TOKEN_EXPIRED if it is no longer valid, and
-    COLLABORATOR_INSUFFICIENT if it is a collaborator's and the role is no longer sufficient for it.
+    Raises INVALID_TOKEN if there is no such token, and TOKEN_REVOKED or TOKEN_EXPIRED if it was revoked or has expired.
+    Raises COLLABORATOR_INSUFFICIENT if a collaborator issued it and their role no longer permits that.
     """
     well_formed = fields.is_sha256(request.token_sha256)
     found = TokenStore(connection).credential(request.token_sha256) if well_formed else None
@@ -29,9 +29,9 @@ def authenticate(connection: Connection, request: Authenticate) -> Authenticated
 def authenticated(found: Credential) -> Authenticated:
     """Returns the caller of requests with this token, the caller's user, and the token itself (pure).
 
-    With a collaborator's token the caller's account and tier are those of the brand's owner, and the user is the
-    collaborator. Raises TOKEN_REVOKED or TOKEN_EXPIRED if the token is no longer valid, and COLLABORATOR_INSUFFICIENT
-    if it is a collaborator's and the role is no longer sufficient for it.
+    For a collaborator's token, account and tier are those of the brand's owner, and the user is the collaborator.
+    Raises TOKEN_REVOKED or TOKEN_EXPIRED if the token was revoked or has expired, and COLLABORATOR_INSUFFICIENT if a
+    collaborator issued it and their role no longer permits that.
     """
     token = found.token
     if token.revoked_at is not None:

@@ -35,8 +35,8 @@ def issue_token(
 ) -> api.CreatedToken:
     """Creates a token for a person and returns it with its value, which is shown only now.
 
-    Raises MISSING_SCOPE for a scope that the caller lacks, VALIDATION_ERROR for an invalid field or other rights that
-    the caller lacks, and the errors of `create_token`.
+    Raises the errors of `create_token`. Also raises MISSING_SCOPE if the new token would have a scope that the caller
+    lacks, and VALIDATION_ERROR if its IP allowlist or its expiry would go beyond that of the caller's own token.
     """
     asked = _as_asked(connection, caller, request)
     return tokens.create(connection, config, caller, asked, partial(_check_rights, connection, caller))
@@ -48,20 +48,24 @@ def replace_token(
     """Creates a token with the same rights and expiry as the token that the request names, revokes the latter, and
     returns the new one with its value.
 
-    Raises MISSING_SCOPE for a scope that the caller lacks, NOT_FOUND for an unknown token, VALIDATION_ERROR for a
-    sandbox token or rights that the caller lacks, and TOKEN_REVOKED, TOKEN_EXPIRED or COLLABORATOR_INSUFFICIENT for a
-    token that is no longer valid.
+    Raises the errors of `rotate_token`. Also raises MISSING_SCOPE if the token has a scope that the caller lacks, and
+    VALIDATION_ERROR if its IP allowlist or its expiry goes beyond that of the caller's own token, or if another person
+    issued it as a collaborator.
     """
     owned = tokens.locked(connection, caller, request.token_id)
     return tokens.rotate(connection, config, caller, owned, partial(_check_changeable, connection, caller))
 
 
 def edit_token(database: Database, caller: Caller, request: api.EditToken) -> api.Token:
-    """Changes those fields of a valid token that the request sets. A repeat of the operation changes nothing.
+    """Changes those fields of a valid token that the request sets, and returns the token. The change applies from the
+    token's next request on. A repeat of the operation changes nothing.
 
-    Applies from the token's next request on. Raises NOT_FOUND for an unknown token or brand, VALIDATION_ERROR for an
-    invalid field, the errors of `check_usable` for a token that is no longer valid, and MISSING_SCOPE for a scope, old
-    or new, that the caller lacks.
+    Raises NOT_FOUND for an unknown token or brand. Raises VALIDATION_ERROR for an invalid field, for the sandbox token,
+    and for a token that another person issued as a collaborator. Raises TOKEN_REVOKED, TOKEN_EXPIRED or
+    COLLABORATOR_INSUFFICIENT for a token that is no longer valid.
+
+    Before and after the change the token may not have more rights than the caller's own token. Otherwise raises
+    MISSING_SCOPE for a scope, and VALIDATION_ERROR for the IP allowlist or the expiry.
     """
 
     def edit() -> api.Token:
@@ -97,9 +101,9 @@ def edit_token(database: Database, caller: Caller, request: api.EditToken) -> ap
 def _as_asked(connection: Connection, caller: Caller, request: api.CreateToken) -> api.CreateToken:
     """Returns a person's request for a new token, with the values that `create` needs.
 
-    The fields that only the operator may set get values from the caller: the new token is for the caller's own account
-    or, if the request names one brand on which the caller is a collaborator, for that brand. A missing IP allowlist or
-    expiry is taken from the caller's own token.
+    Fields that only the operator may set are overwritten: the new token is for the caller's own account. If the request
+    names exactly one brand, and the caller is a collaborator on it, the token is for that brand instead. A missing IP
+    allowlist or expiry is taken from the caller's own token.
     """
     access.check_owner(caller)
     request = replace(request, user_id=caller.user_id, issued_by=None, legacy=False)
@@ -130,7 +134,9 @@ def _check_rights(connection: Connection, caller: Caller, values: Mapping[str, A
 
 
 def _check_changeable(connection: Connection, caller: Caller, token: api.Token) -> None:
-    """Raises VALIDATION_ERROR or MISSING_SCOPE for a token that the caller could not have created."""
+    """Checks that the caller may change a token. Raises VALIDATION_ERROR if another person issued it as a collaborator.
+    Raises MISSING_SCOPE or VALIDATION_ERROR if it has more rights than the caller's own token.
+    """
     if token.issued_by_collaborator_id not in (None, caller.user_id):
         raise invalid("token_id", "is a collaborator's token: the owner of the brand can only revoke it")
     _check_rights(connection, caller, {name: getattr(token, name) for name in tokens.EDITABLE})

@@ -11,8 +11,9 @@ from contracts.errors import MISSING_SCOPE, ApiError, invalid
 
 
 def defaults(own: Token) -> dict[str, Any]:
-    """Returns the IP allowlist and expiry of `own`, the token that creates another: the new token gets them if the
-    request names none. A session has neither, so the result is empty."""
+    """Returns the IP allowlist and the expiry that a new token gets if the request names none. They are those of `own`,
+    the token with which the request was sent. If `own` is a session, returns an empty dict.
+    """
     return {} if own.session else {"ip_allowlist": own.ip_allowlist, "expires_at": own.expires_at}
 
 

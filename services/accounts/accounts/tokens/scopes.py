@@ -1,4 +1,4 @@
-"""The scopes of tokens (spec "Authentication" 4, decisions "Managing the account")."""
+"""The scopes of tokens (docs/spec.md, "Authentication", item 4, and docs/decisions.md, "Managing the account")."""
 
 from collections.abc import Collection, Sequence
 

@@ -50,9 +50,9 @@ def create_token(
 ) -> api.CreatedToken:
     """Creates a token for the operator's request and returns it with its value, which is shown only now.
 
-    Raises VALIDATION_ERROR for an invalid field, NOT_FOUND for an unknown user or brand, EMAIL_NOT_VERIFIED for an
-    unverified account, COLLABORATOR_INSUFFICIENT for a collaborator without full access, and LIMIT_REACHED when the
-    account has as many active tokens as its tier allows.
+    Raises VALIDATION_ERROR for an invalid field, NOT_FOUND for an unknown user or brand, and EMAIL_NOT_VERIFIED for an
+    unverified account. Raises COLLABORATOR_INSUFFICIENT if the token is for a collaborator without full access to the
+    brand, and LIMIT_REACHED if the account has as many active tokens as its tier allows.
     """
     caller.check_operator()
     return create(connection, config, caller, request)
@@ -109,8 +109,8 @@ def revoke_token(connection: Connection, caller: Caller, request: api.RevokeToke
 def revoke(
     connection: Connection, caller: Caller, owned: OwnedToken, *, keep: bool = False, **details: object
 ) -> api.Token | None:
-    """Revokes a token. The transaction must have locked the account's row. Returns None if the token was revoked
-    before.
+    """Revokes a token and returns it. Returns None if it was revoked before. The transaction must have locked the
+    account's row.
 
     Unless `keep` is set, the subscriptions made with it (or with a token that it replaced) are disabled, and the queued
     posts made with these tokens are held. `details` are added to the entry in the audit log.
@@ -168,8 +168,10 @@ def rotate(
 
 
 def check_usable(connection: Connection, token: api.Token) -> None:
-    """Raises TOKEN_REVOKED or TOKEN_EXPIRED for a token that is no longer valid, VALIDATION_ERROR for the sandbox
-    token, COLLABORATOR_INSUFFICIENT for the token of a collaborator who has lost full access."""
+    """Checks that a token can be changed or rotated. Raises VALIDATION_ERROR for the sandbox token, TOKEN_REVOKED or
+    TOKEN_EXPIRED for a token that was revoked or has expired, and COLLABORATOR_INSUFFICIENT if the collaborator who
+    issued the token has lost full access.
+    """
     if token.sandbox:
         raise invalid("token_id", "is the sandbox token, which cannot be changed or rotated")
     if token.revoked_at is not None:
@@ -313,7 +315,9 @@ def locked(connection: Connection, caller: Caller, token_id: str) -> OwnedToken:
 
 
 def audit(connection: Connection, actor_id: str, token: api.Token, action: str, **details: object) -> None:
-    """Adds an audit entry if the token is a collaborator's; other tokens have none (spec "Authentication" 8)."""
+    """Adds an audit entry about a token if a collaborator issued it. Does nothing for other tokens (docs/spec.md,
+    "Authentication", item 8).
+    """
     if token.on_behalf_of_brand_id is not None and not token.session:
         AuditStore(connection).add(
             brand_id=token.on_behalf_of_brand_id,

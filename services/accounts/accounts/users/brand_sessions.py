@@ -33,10 +33,10 @@ def list_shared_brands(connection: Connection, caller: Caller, request: ListShar
 
 
 def enter_brand(connection: Connection, caller: Caller, request: EnterBrand) -> BrandEntered:
-    """Begins a session on a brand of another account, on which the caller works as a collaborator. If the caller's
-    session has opened one for this brand already, that brand session gets a new token.
+    """Opens a brand session: a session on a brand of another account, on which the caller works as a collaborator. If
+    the caller's session has opened one for this brand already, that one gets a new token instead.
 
-    Raises NOT_FOUND for a brand that the caller does not work on, and VALIDATION_ERROR for a caller with an API token.
+    Raises VALIDATION_ERROR for a request with an API token, and NOT_FOUND for a brand that the caller does not work on.
     """
     access.check_owner(caller)
     if not sessions.is_session(caller):

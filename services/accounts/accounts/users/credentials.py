@@ -14,7 +14,9 @@ from contracts.record import Record
 
 
 class Proof(Record):
-    """The id of an account whose password was just found right, and its password hash at that time."""
+    """Shows that a person knows the password of an account: the account's id, and its password hash at the time of the
+    check.
+    """
 
     user_id: str
     password_hash: str

@@ -44,7 +44,8 @@ def change_email(
     confirms it, and one that informs the old address. Earlier links stop working.
 
     A repeat of the operation changes nothing. Raises VALIDATION_ERROR for a wrong password or code, and if the new
-    address is the present one. Raises RATE_LIMITED after too many tries.
+    address is the present one. Raises RATE_LIMITED after too many tries. A repeat raises INVALID_LINK if the change was
+    confirmed or replaced meanwhile.
     """
     access.check_owner(caller)
     email = fields.email(request.email)

@@ -20,7 +20,7 @@ DAYS = 7
 def invite_user(
     connection: Connection, config: AccountsConfig, caller: Caller, request: InviteUser
 ) -> Invite:
-    """Makes a new code with which this address can sign up once; an earlier one becomes invalid.
+    """Makes a new code with which this address can sign up once. An earlier code of the address becomes invalid.
 
     Repeating the operation returns the same code. Raises EMAIL_TAKEN when a verified account has the address.
     """

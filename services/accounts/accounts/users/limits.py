@@ -39,20 +39,21 @@ def count_sign_up(connection: Connection, config: AccountsConfig, asker: str, em
 
 
 def count_password(connection: Connection, linked_id: str) -> None:
-    """Counts an attempt to confirm an address: the person has opened the mailed link and enters the account's password
-    there. Raises RATE_LIMITED after too many attempts.
+    """Counts an attempt to confirm an address: the person has opened the mailed link, and enters the account's password
+    on its page. Raises RATE_LIMITED after too many attempts with the same link in a day.
 
-    `linked_id`: what the link is for, the id of a user (sign-up) or of a requested change of address.
+    `linked_id`: the id of the user who signed up, or of the requested change of address.
     """
     _take(connection, f"verification:{linked_id}", PASSWORDS_PER_LINK, _DAY_SECONDS)
 
 
 def count_login(connection: Connection, config: AccountsConfig, asker: str, email: str) -> tuple[str, ...]:
-    """Counts a sign-in from a network (`asker`) to an address. The network is counted first, so that a network over its
-    limit cannot use up the tries of an address.
+    """Counts an attempt to sign in to an address from a network (`asker`). Counts first for the network, then for the
+    address from this network, last for the address from all networks. So a network over its limit cannot use up the
+    tries of an address. Raises RATE_LIMITED over a limit, whether or not the address has an account.
 
-    Returns the names of the counters of the address, for `TryStore.give_back` after a success: only failures count for
-    an address. Raises RATE_LIMITED over a limit, whether or not the address has an account.
+    Returns the names of the two counters of the address. After a successful sign-in, pass them to
+    `TryStore.give_back`: they count only failures.
     """
     _count_login_of_network(connection, config, asker)
     pair = derived_secrets.pseudonym(config, "login-from", f"{email} {asker}")

@@ -1,8 +1,7 @@
 """Sets new passwords: with a link from a mail or from the operator, or with the current password.
 
-Sessions end when the password changes. A reset link works once, and for an hour. A person with a mailed link has proved
-to read the mailbox. Only verified accounts get links: an unverified account may belong to somebody else than the reader
-of the mailbox.
+Sessions end when the password changes. A reset link works once, and for an hour. A person with a mailed link can read
+the mailbox. Only verified accounts get links, because an unverified account may belong to somebody who cannot read it.
 """
 
 from accounts import access, derived_secrets, fields
@@ -39,8 +38,8 @@ def request_reset(database: Database, config: AccountsConfig, request: RequestRe
     becomes invalid.
 
     Nobody can tell from the answer whether the address has an account: the same row is stored for every address, and
-    only the loop that sends the mails looks for the account. After too many requests raises RATE_LIMITED, also whether
-    or not there is an account.
+    only the loop that sends the mails looks for the account. Raises RATE_LIMITED after too many requests, with or
+    without an account.
     """
     email = fields.email(request.email)
     with database.reading() as connection:
@@ -96,9 +95,11 @@ def reset_password(database: Database, config: AccountsConfig, request: ResetPas
 
 
 def change_password(database: Database, caller: Caller, request: ChangePassword) -> PasswordChanged:
-    """Replaces the caller's password and ends every other session. A repeat of the operation changes nothing.
+    """Replaces the caller's password and ends all sessions of the account except the caller's. A repeat of the
+    operation changes nothing.
 
-    Raises VALIDATION_ERROR for a wrong current password, RATE_LIMITED after too many of them.
+    Raises VALIDATION_ERROR if the current password is wrong, or if the new one is not allowed. Raises RATE_LIMITED
+    after too many failed attempts.
     """
     access.check_owner(caller)
 

@@ -1,4 +1,4 @@
-"""Shows a person the sandbox token of their account again (spec "Authentication" 7)."""
+"""Shows a person the sandbox token of their account again (docs/spec.md, "Authentication", item 7)."""
 
 from accounts import access, derived_secrets, fields
 from accounts.config import AccountsConfig

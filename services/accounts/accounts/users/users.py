@@ -62,10 +62,11 @@ def open_account(
 ) -> CreatedUser:
     """Creates an account and its sandbox token. A repeat of the operation returns the same user and token.
 
-    If `verified` is set, the new account replaces an unverified one with the same address. The new account has an id of
-    its own, so that it inherits nothing. The first answer names the id of the replaced account, a repeated answer does
-    not. `on_opened` is called in the transaction. Raises EMAIL_TAKEN if another account has the address and is not
-    replaced.
+    If `verified` is set, the new account replaces an unverified one with the same address. The new account gets another
+    id, so that it inherits nothing. The first answer names the id of the replaced account, a repeated answer does not.
+    Raises EMAIL_TAKEN if another account has the address and is not replaced.
+
+    `on_opened` is called in the transaction that creates the account.
     """
     profile = {
         "email": fields.email(request.email),
@@ -91,10 +92,10 @@ def open_account(
 
 
 def _repeated(store: UserStore, caller: Caller, email: str, *, takes_over: bool) -> User | None:
-    """Returns the user that an earlier try of this operation created; None if a user with this address can be created.
+    """Returns the user that an earlier try of this operation created. Raises IDEMPOTENCY_KEY_MISMATCH if that user has
+    another address. If there was no such try, returns None, or raises EMAIL_TAKEN if an account has the address.
 
-    `takes_over`: whether the new user may replace an unverified one. Raises EMAIL_TAKEN when an account with the
-    address is in the way, and IDEMPOTENCY_KEY_MISMATCH when the earlier try named another address.
+    `takes_over`: the new user may replace an unverified one, so only a verified account leads to EMAIL_TAKEN.
     """
     holder = store.find_by_email(email)  # first, or a concurrent try that commits in between would be missed
     made = made_by(store, caller)
@@ -152,11 +153,10 @@ def _add_sandbox_token(connection: Connection, config: AccountsConfig, user: Use
 
 
 def get_user(connection: Connection, caller: Caller, request: GetUser) -> User:
-    """Returns the user whom the request names. That must be the caller or the owner of the caller's account; the
-    operator may name any user.
+    """Returns the user whom the request names. The operator may name any user. Everybody else may name only themselves
+    and the owner of the account on which they act; another user gives NOT_FOUND.
 
-    Raises NOT_FOUND for everybody else, and EMAIL_NOT_VERIFIED if the request demands a verified account and this one
-    is not.
+    Raises EMAIL_NOT_VERIFIED if the request demands a verified user and this one is not.
     """
     if not caller.is_operator and request.user_id not in (caller.user_id, caller.account_id):
         raise fields.not_found()

@@ -61,8 +61,8 @@ def confirm(database: Database, config: AccountsConfig, request: ConfirmVerifica
 
 
 def refuse(connection: Connection, config: AccountsConfig, request: VerificationLink) -> Verification:
-    """Deletes an unverified account: with the mail's link, the owner of the mailbox says that they did not sign up. A
-    verified account stays.
+    """Deletes an unverified account, because the owner of the mailbox says that they did not sign up. The request comes
+    from the page of the link in the verification mail. A verified account is not deleted.
 
     Raises NOT_FOUND for a link that does not work, and if the account was deleted before.
     """

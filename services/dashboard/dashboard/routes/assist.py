@@ -35,8 +35,8 @@ def show() -> str:
     """Shows the forms for AI, with the costs and the remaining credits: as a part of the form for a post, or as a
     screen of its own.
 
-    The two newest images and videos that are still being made are shown too. If there are more, the screen loads the
-    videos separately (`films`), because newer images would hide them.
+    Also shows the newest images and videos that are still being made: together at most two. If there are more, the
+    screen loads the videos separately (`films`): otherwise newer images could take their places.
     """
     client = api.reader()
     balance, brands, listed = api.together(
@@ -160,8 +160,8 @@ def _made(**result: Any) -> str:
 
 
 def _shown(part: str, **more: Any) -> str:
-    """Renders the template `part` as a fragment for the form of a post. Without JavaScript, renders it as a page of its
-    own, with a link that begins a post with the made text or picture.
+    """Renders the template `part`: for htmx as a fragment of the form for a post, without JavaScript as a page of its
+    own. The page has a link that begins a post with the made text or picture.
     """
     is_asked_for = "HX-Request" in request.headers
     is_page = not is_asked_for or "page" in request.args

@@ -106,8 +106,8 @@ def show() -> str:
 
 
 def _address(present: dict[str, str], choice: dict[str, str], **changed: str) -> str:
-    """Returns the address of the calendar with these parameters: the view `present`, the filters `choice`, and the
-    values in `changed`, which replace those of the view.
+    """Returns the address of the calendar with these filters (`choice`) in a view. The parameters of the view are those
+    in `present`, replaced by those in `changed`.
 
     url_for is not used, because it takes 40 µs and a month links to each of its days.
     """
@@ -137,8 +137,9 @@ def move_form(post_id: str) -> str:
 def move() -> str | tuple[str, int] | Response:
     """Moves a post to another time.
 
-    A script gets the post as the calendar shows it or, if the API refuses, the reason as text. Without a script, the
-    answer is a page. Both contain the form that moves the post back: a redirect's address has no room for it.
+    A script gets the post as the calendar shows it or, if the move fails, the reason as text. Without JavaScript, the
+    answer is a page. After a move both contain the form that moves the post back: a redirect's address has no room for
+    it.
     """
     form = request.form
     post_id, zone = form.get("post_id", ""), form.get("zone", "")
@@ -175,8 +176,8 @@ def _moved(post_id: str, seen_at: str, zone: str) -> tuple[CalendarPost, tuple[s
     pages and brands.
 
     All reads come before the move: a read that failed after it would hide that the post has moved. Raises TimeRefused
-    for an impossible time and for a post that somebody else has moved since the calendar was loaded, and errors of the
-    API.
+    for an impossible time, for a post that was published at once, and for a post that somebody else has moved since the
+    calendar was loaded. Raises errors of the API too.
     """
     form, client = request.form, api.patient()
     at = times.read(form.get("date", ""), form.get("time", ""), zone)

@@ -36,7 +36,9 @@ Answer = str | tuple[str, int] | Response
 
 @dataclass(frozen=True)
 class Found:
-    """Some of the conversations under a post, newest first, or the reason why they cannot be read now."""
+    """A part of the conversations under a post, newest first (`threads`), or the reason why they cannot be read now
+    (`problem`). The other fields say how this part is joined to the earlier and later ones.
+    """
 
     threads: list[Thread] = field(default_factory=list)
     problem: str = ""
@@ -71,7 +73,7 @@ def index() -> str:
 @screens.get("/of/<post_id>")
 def of_post(post_id: str) -> Answer:
     """Shows the conversations under one post: with JavaScript as a part of the inbox, without JavaScript as a screen of
-    its own.
+    its own. If too many reads from platforms are running, the part of the inbox asks again after two seconds.
     """
     client, read = api.reader(), _reading(post_id)
     if "HX-Request" not in request.headers:
@@ -96,8 +98,8 @@ def of_post(post_id: str) -> Answer:
 
 @screens.post("/read")
 def mark_read() -> Answer:
-    """Notes that the person has read all comments of a brand, or of all brands, up to a time. The script of the inbox
-    sends this time: it is when the server last listed the posts.
+    """Records that the person has read all comments of a brand, or of all brands, that were written until a given time.
+    The script of the inbox sends this time. It is the time at which the server last listed the posts.
     """
     try:
         read_until = datetime.fromisoformat(request.form.get("read_until", ""))

@@ -68,8 +68,8 @@ class UnreadFile:
 
 @screens.get("")
 def show() -> str:
-    """Shows the form for a post: empty or, as the address's parameters say, for the linked page `page`, with the files
-    `media_id`, or with the content of the post `copy`.
+    """Shows the form for a post: empty, or with what the URL's query names. That is a post to copy (`copy`), else files
+    of the library (`media_id`), else a linked page (`page`). A day in the query (`date`) is filled in as well.
 
     If the copied post was cancelled, its time is copied too, unless that time has passed.
     """
@@ -138,8 +138,8 @@ def send() -> tuple[str, int] | str:
 
 
 def _refused(draft: Draft, findings: dict[str, list[Finding]] | None, reason: str) -> str:
-    """Returns the text above the form of a post that was refused. It gives the reason. If errors are already shown
-    beside fields of the form, it refers to these instead.
+    """Returns the text above the form of a post that was refused. It contains `reason`. If the check has found errors,
+    which are shown beside the fields, it refers to these instead.
     """
     if any(it.code for found in (findings or {}).values() for it in found):
         reason = "Fix what is marked below."
@@ -302,8 +302,8 @@ def ready_of(findings: dict[str, list[Finding]] | None) -> list[str]:
 
 @screens.app_template_global()
 def only_platform(findings: dict[str, list[Finding]], ready: list[str], places: Places) -> str:
-    """Returns a text such as `Facebook only` if a post can go out on one chosen page and no other chosen page is on its
-    platform; else an empty text."""
+    """Returns a text such as `Facebook only` if just one of the chosen pages can take the post, and no other chosen
+    page is on the same platform. Otherwise returns an empty text."""
     platforms = [places.pages[it].platform for it in findings if it in places.pages]
     on = places.pages.get(ready[0]) if len(ready) == 1 else None
     return f"{words.PLATFORMS[on.platform]} only" if on and platforms.count(on.platform) == 1 else ""
@@ -331,8 +331,8 @@ def _ready(draft: Draft, places: Places) -> tuple[Draft, list[Result]]:
 def _beside(
     draft: Draft, findings: dict[str, list[Finding]], places: Places
 ) -> dict[str, list[tuple[Page | None, Finding]]]:
-    """Returns field of the form → the findings that are shown beside it, each with its linked page. A setting is a
-    field, and so is the text that a page has of its own. Findings that belong to no field are left out.
+    """Returns field of the form → the findings to show beside it, each with its linked page. Platform settings and a
+    page's own text are fields, too. Leaves out findings that belong to no field.
     """
     own = {page_id: f"own-{page_id}" for page_id in (*draft.page_ids, *draft.own_texts)}
     inputs = [it.input_id for rules in _used_platforms(places).values() for it in rules.settings]

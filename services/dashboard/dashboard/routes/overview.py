@@ -66,8 +66,8 @@ def goes_out_next() -> str | Response:
 
 
 def _today(waiting: list[ScheduledPost], places: Places, *, is_cut: bool) -> tuple[int, bool]:
-    """Returns how many of the waiting posts go out today, each in the time zone of its brand, and whether there may be
-    more. `is_cut`: these are the first of the waiting posts, not all.
+    """Counts the waiting posts that are published today. For each post, today is the day in its brand's time zone.
+    Returns the count, and whether there may be more. `is_cut`: `waiting` has only the first of the waiting posts.
     """
     days = places.by_day(waiting, "scheduled_at", datetime.now(UTC))
     count = sum(len(posts) for day, posts in days if day == dates.TODAY)

@@ -81,9 +81,10 @@ def show(post_id: str) -> str:
 
 @screens.get("/<post_id>/engagement")
 def engagement(post_id: str) -> str | Response:
-    """Asks the platform for the figures of a post, which may be slow, and shows them as a part of the post's screen.
+    """Asks the platform for the figures of a post, which may be slow, and shows them as a part of the post's screen. If
+    too many such reads are running, the part asks again after two seconds.
 
-    Without JavaScript, shows the post's screen again: the API keeps the figures that it has read.
+    Without JavaScript, redirects to the post's screen, which then shows the figures: the API keeps what it has read.
     """
     if "HX-Request" not in request.headers:
         api.patient().get_engagement(post_id)

@@ -33,10 +33,10 @@ def by_name(page: Page) -> tuple[str, str]:
 
 
 def shut_out(page: Page) -> LastRefusal | None:
-    """Returns the last refusal of a page's post if the platform no longer lets Posthaste in, for example because a
-    permission was taken away. Then the person should look at the page's connection.
+    """Returns the last refusal of a post on this page, if it shows that the platform no longer gives Posthaste access,
+    for example because a permission was taken away. Then the person should look at the page's connection.
 
-    Returns None if there is no such refusal, or if the page's connection has expired.
+    Returns None for any other refusal, if there is none, and if the page's connection has expired.
     """
     found = page.last_refusal
     if page.expired or found is None or not words.is_about_access(found.code, found.message):
@@ -177,11 +177,12 @@ def recent_brands(client: Posthaste) -> Callable[[], dict[str, BrandInList]]:
 
 
 def recent_places(client: Posthaste, *, with_new_pages: bool = False) -> Callable[[], Places]:
-    """Returns a function that returns the linked pages and brands of this session. The pages are as they were at most a
-    minute ago or, with `with_new_pages`, as they are now; the brands at most two minutes old.
+    """Returns a function that returns the linked pages and brands of this session. The brands may be two minutes old.
+    The pages may be a minute old; with `with_new_pages` they are read anew.
 
-    The function makes up to two calls of the API side by side, and another call for each further hundred pages or
-    brands. Only for screens that make another call as well, which notices when the session has ended.
+    The function makes up to two calls of the API at the same time, and another call for each further hundred pages or
+    brands. Use it only on screens that make another call of the API as well, because only a call notices that the
+    session has ended.
     """
     if with_new_pages:
         forget("pages")
