@@ -25,8 +25,8 @@ T = TypeVar("T")
 class Posthaste(Operations):
     """A client of the Posthaste API, with one token. Threads may share it. Use it in a `with` statement, or close it.
 
-        with Posthaste("svc_live_…", base_url="https://posthaste.example.com") as client:
-            client.publish_post(page_id="pag_…", message="Hello")
+    with Posthaste("svc_live_…", base_url="https://posthaste.example.com") as client:
+        client.publish_post(page_id="pag_…", message="Hello")
     """
 
     def __init__(
