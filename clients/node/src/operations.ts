@@ -118,7 +118,8 @@ export abstract class Operations {
   /**
    * List what changed the AI credits, newest first, with the balance after each change.
    *
-   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listCreditLedger`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See
+   * `listCreditLedger`.
    */
   iterateCreditLedger(
     query: { limit?: number | undefined } = {},
@@ -297,7 +298,8 @@ export abstract class Operations {
   /**
    * List the pages of a brand.
    *
-   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listBrandPages`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See
+   * `listBrandPages`.
    */
   iterateBrandPages(
     id: string,
@@ -399,7 +401,8 @@ export abstract class Operations {
   /**
    * List the invitations to a brand that wait for an answer, newest first.
    *
-   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listInvitations`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See
+   * `listInvitations`.
    */
   iterateInvitations(
     id: string,
@@ -1224,7 +1227,8 @@ export abstract class Operations {
   /**
    * List the deliveries of the last 30 days with their attempts, newest first.
    *
-   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listDeliveries`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See
+   * `listDeliveries`.
    */
   iterateDeliveries(
     id: string,
@@ -1430,7 +1434,8 @@ export abstract class Operations {
   /**
    * List the brands of other accounts that the person works on as a collaborator, newest first.
    *
-   * Asks for more entries as they are needed; `limit` is how many one request gets. See `listSharedBrands`.
+   * Asks for more entries as they are needed; `limit` is how many one request gets. See
+   * `listSharedBrands`.
    */
   iterateSharedBrands(
     query: { limit?: number | undefined } = {},

@@ -103,7 +103,8 @@ class AccountOperations(Caller):
         """List the audit log of the account's brands, newest first: collaborators, their tokens, held
         posts.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_audit`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_audit`.
         """
         return self._iterate(
             Call("GET", "/api/v1/audit", records.AuditLog, query={"brand_id": brand_id, "limit": limit}),
@@ -236,7 +237,8 @@ class AsyncAccountOperations(AsyncCaller):
         """List the audit log of the account's brands, newest first: collaborators, their tokens, held
         posts.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_audit`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_audit`.
         """
         return self._iterate(
             Call("GET", "/api/v1/audit", records.AuditLog, query={"brand_id": brand_id, "limit": limit}),

@@ -133,7 +133,8 @@ class AIOperations(Caller):
     ) -> Iterator[records.AiJob]:
         """List jobs, newest first.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_ai_jobs`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_ai_jobs`.
         """
         return self._iterate(
             Call(
@@ -305,7 +306,8 @@ class AsyncAIOperations(AsyncCaller):
     ) -> AsyncIterator[records.AiJob]:
         """List jobs, newest first.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_ai_jobs`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_ai_jobs`.
         """
         return self._iterate(
             Call(

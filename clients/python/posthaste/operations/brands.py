@@ -36,7 +36,8 @@ class BrandsOperations(Caller):
     ) -> Iterator[records.BrandInList]:
         """List the brands that the token may use, newest first.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_brands`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_brands`.
         """
         return self._iterate(
             Call(
@@ -217,7 +218,8 @@ class AsyncBrandsOperations(AsyncCaller):
     ) -> AsyncIterator[records.BrandInList]:
         """List the brands that the token may use, newest first.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_brands`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_brands`.
         """
         return self._iterate(
             Call(

@@ -55,7 +55,8 @@ class MediaOperations(Caller):
     ) -> Iterator[records.Media]:
         """List uploaded and generated files, newest first.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_media`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_media`.
         """
         return self._iterate(
             Call(
@@ -176,7 +177,8 @@ class AsyncMediaOperations(AsyncCaller):
     ) -> AsyncIterator[records.Media]:
         """List uploaded and generated files, newest first.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_media`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_media`.
         """
         return self._iterate(
             Call(

@@ -44,7 +44,8 @@ class PagesOperations(Caller):
     ) -> Iterator[records.Page]:
         """List the pages that the token may use.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_pages`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_pages`.
         """
         return self._iterate(
             Call(
@@ -130,7 +131,8 @@ class AsyncPagesOperations(AsyncCaller):
     ) -> AsyncIterator[records.Page]:
         """List the pages that the token may use.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_pages`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_pages`.
         """
         return self._iterate(
             Call(

@@ -29,7 +29,8 @@ class TokensOperations(Caller):
         """List the account's tokens, newest first, with the revoked ones and those of collaborators; never
         their values.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_tokens`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_tokens`.
         """
         return self._iterate(
             Call("GET", "/api/v1/tokens", records.TokenList, query={"limit": limit}), "tokens"
@@ -167,7 +168,8 @@ class AsyncTokensOperations(AsyncCaller):
         """List the account's tokens, newest first, with the revoked ones and those of collaborators; never
         their values.
 
-        Asks for more entries as they are needed; `limit` is how many one request gets. See `list_tokens`.
+        Asks for more entries as they are needed; `limit` is how many one request gets. See
+        `list_tokens`.
         """
         return self._iterate(
             Call("GET", "/api/v1/tokens", records.TokenList, query={"limit": limit}), "tokens"
