@@ -7,27 +7,15 @@ file is removed, because the post may have been stored although its event is lat
 from collections.abc import Collection
 from datetime import timedelta
 
-from sqlalchemy import and_, case, delete, func, or_, select, text, tuple_, update
+from sqlalchemy import and_, case, delete, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
 from media.models import attachments, posts
-from media.store import REAL_NOW, Store
+from media.store import REAL_NOW, Store, next_rows
 
 #: Publishing confirms within seconds, or died before it stored the post. Our choice.
 COUNTED_FOR = timedelta(minutes=10)
-
-#: Compares with `now()`, so that the index is used.
-_FORGET_POSTS = text(
-    """
-    WITH old AS (
-        SELECT id, EXISTS (SELECT FROM attachments a WHERE a.post_id = p.id) AS holds FROM posts p
-        WHERE told_at < now() - :older_than ORDER BY told_at LIMIT :limit FOR UPDATE SKIP LOCKED
-    ), kept AS (
-        UPDATE posts SET told_at = clock_timestamp() WHERE id IN (SELECT id FROM old WHERE holds))
-    DELETE FROM posts WHERE id IN (SELECT id FROM old WHERE NOT holds)
-    """
-)
 #: The SQL condition for attachments that count as a use of their file.
 IS_COUNTED = or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
 
@@ -110,8 +98,12 @@ class Attachments(Store):
         return self._count(added.on_conflict_do_update(index_elements=["id"], set_=told, where=is_newer)) == 1
 
     def forget_posts(self, older_than: timedelta, limit: int) -> int:
-        """Of up to `limit` posts of which nothing was heard for `older_than`, forgets those that have no files. The
-        others are marked as heard of now, so that they are not examined again and again. Returns how many posts it
-        forgot.
+        """Examines up to `limit` posts of which nothing was heard for `older_than`: forgets those without files, and
+        marks the others as heard of now. Returns how many posts it examined.
         """
-        return self._count(_FORGET_POSTS.bindparams(older_than=older_than, limit=limit))
+        is_old = posts.c.told_at < func.now() - older_than  # `clock_timestamp()` would not use the index
+        found = self._connection.execute(next_rows(posts.c.id, is_old, first=posts.c.told_at, limit=limit))
+        is_found = posts.c.id.in_(found.scalars().all())
+        has_files = select(attachments).where(attachments.c.post_id == posts.c.id).exists()
+        examined = self._count(update(posts).where(is_found, has_files).values(told_at=REAL_NOW))
+        return examined + self._count(delete(posts).where(is_found, ~has_files))

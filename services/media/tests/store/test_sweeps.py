@@ -3,7 +3,7 @@
 import io
 import itertools
 from datetime import timedelta
-from unittest.mock import Mock
+from unittest.mock import MagicMock
 
 import pytest
 import urllib3
@@ -221,11 +221,24 @@ def test_old_revisions_of_posts_are_forgotten(world: World) -> None:
     assert world.ask(looked_at) == [], "a post that waits for weeks is not looked at by every tick"
 
 
+def test_posts_that_hold_files_do_not_end_the_search_for_old_posts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleanup, "_ROWS", 1)
+    media = world.media()
+    world.tell("pst_1", "pending", 1, media)
+    world.tell("pst_2", "published", 1, media)
+    world.run("UPDATE posts SET told_at = clock_timestamp() - interval '32 days' WHERE id = 'pst_1'")
+    world.run("UPDATE posts SET told_at = clock_timestamp() - interval '31 days' WHERE id = 'pst_2'")
+    world.sweep()
+    assert world.ask("SELECT id FROM posts") == [("pst_1",)]
+
+
 def test_old_revisions_of_posts_are_found_by_index(world: World) -> None:
-    asked = Mock()
+    asked = MagicMock()
     Attachments(asked).forget_posts(timedelta(days=30), 100)
     with world.database.transaction() as connection:
         connection.execute(text("SET LOCAL enable_seqscan = off"))
-        forget = asked.execute.call_args.args[0].compile(dialect=connection.dialect)
+        forget = asked.execute.call_args_list[0].args[0].compile(dialect=connection.dialect)
         plan = connection.exec_driver_sql(f"EXPLAIN {forget}", forget.params).scalars().all()
     assert any("Index Cond: (told_at <" in line for line in plan), plan
