@@ -60,9 +60,12 @@ class Settings(Record):
 
 def _path_of_ffmpeg() -> str:
     """Returns the path of the program that FFMPEG names, or else of the one that the package imageio-ffmpeg finds.
-    Raises ConfigError if FFMPEG names no program, and RuntimeError if imageio-ffmpeg finds none.
+    Raises ConfigError if there is no such program.
     """
-    name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
+    try:
+        name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
+    except RuntimeError as error:
+        raise ConfigError(f"FFMPEG is not set, and the package imageio-ffmpeg has none: {error}") from error
     found = shutil.which(name)
     if found is None:
         raise ConfigError(f"FFMPEG: there is no program {name}")
