@@ -36,8 +36,8 @@ _KEEP_DELETIONS = timedelta(hours=48)
 #: An object exists without a row for moments only; this is far longer. Our choice.
 _ORPHAN_AGE = timedelta(hours=1)
 _REMOVALS, _ROWS = 50, 100
-#: Object names per listing page, and pages per tick: a tick takes seconds. Our choice.
-_PAGE, _PAGES = 1000, 50
+#: Object names that one run of `remove_orphans` lists: one page of the storage's listing.
+_PAGE = 1000
 #: Wakes the loop that runs `remove_due`.
 REMOVALS_DUE = Waker()
 
@@ -102,11 +102,9 @@ def drop_unconfirmed(context: AppContext) -> int:
 
 
 def remove_orphans(context: AppContext) -> int:
-    """Deletes stored objects that belong to no row, such as bytes that arrived after their upload had ended. Objects
-    whose names are not in our format stay.
-
-    Does nothing unless the search is due. The position is saved after each page, so that an interrupted run loses
-    nothing. Returns 1 if it stopped before the end of the list, else 0.
+    """If the search is due, examines the next page of the bucket's list and deletes the objects that belong to no row,
+    such as bytes that arrived after their upload had ended. Objects whose names are not in our format stay. Returns 0
+    if the search is not due or has reached the end of the list, else 1.
     """
     with context.database.transaction() as connection:
         every = timedelta(seconds=context.settings.orphan_sweep_seconds)
@@ -114,20 +112,15 @@ def remove_orphans(context: AppContext) -> int:
         if not is_claimed:
             return 0
         now = clock.now(connection)
-    found = context.bucket.names(after)
-    for number in range(1, _PAGES + 1):
-        page = list(itertools.islice(found, _PAGE))
-        keys = {name.partition("/")[0] for name, stored_at in page if stored_at < now - _ORPHAN_AGE}
-        with context.database.reading() as connection:
-            orphans = Removals(connection).orphan_keys([key for key in keys if names.is_key(key)])
-        for key in orphans:
-            context.bucket.remove_key(key)
-        if orphans:
-            log.info("orphans_removed", count=len(orphans))
-        is_last = len(page) < _PAGE
-        is_due = number == _PAGES and not is_last
-        with context.database.transaction() as connection:
-            Removals(connection).note_search(None if is_last else page[-1][0], is_due=is_due)
-        if is_last:
-            return 0
-    return 1
+    page = list(itertools.islice(context.bucket.names(after), _PAGE))
+    keys = {name.partition("/")[0] for name, stored_at in page if stored_at < now - _ORPHAN_AGE}
+    with context.database.reading() as connection:
+        orphans = Removals(connection).orphan_keys([key for key in keys if names.is_key(key)])
+    for key in orphans:
+        context.bucket.remove_key(key)
+    if orphans:
+        log.info("orphans_removed", count=len(orphans))
+    is_last = len(page) < _PAGE
+    with context.database.transaction() as connection:
+        Removals(connection).note_search(None if is_last else page[-1][0])
+    return 0 if is_last else 1

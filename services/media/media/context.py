@@ -1,6 +1,5 @@
 """The objects that all use cases share, created once per process: settings, the bucket and the sandboxed processes."""
 
-from datetime import timedelta
 from fractions import Fraction
 
 from chassis.db.database import Database
@@ -18,8 +17,6 @@ from media.storage.bucket import Bucket
 from media.store import Connection
 from media.store.uploads import Uploads
 
-#: For URLs given to our own services. Our choice.
-URL_VALID_FOR = timedelta(hours=1)
 #: An image of 200 megapixels takes 800 MB decoded. Our choice.
 _LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
 #: An account gets at most this share of the slots that others leave. Our choice.

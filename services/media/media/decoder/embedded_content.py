@@ -28,11 +28,8 @@ def check(stored: int, metadata: Iterable[Bytes]) -> None:
     """
     head, end = os.pread(stored, _HEAD_BYTES, 0), os.fstat(stored).st_size
     tail = os.pread(stored, _TAIL_BYTES, max(0, end - _TAIL_BYTES))
-    if any(_ACTIVE.search(part) for part in (head, *metadata)) or _ends_as_archive(tail):
-        raise Refused(_REFUSED)
-
-
-def _ends_as_archive(tail: bytes) -> bool:
     # The record's last two bytes are the length of the comment.
     ends = (found.start() + _ZIP_END_BYTES for found in re.finditer(_ZIP_END, tail))
-    return any(end + int.from_bytes(tail[end - 2 : end], "little") == len(tail) for end in ends)
+    is_archive = any(it + int.from_bytes(tail[it - 2 : it], "little") == len(tail) for it in ends)
+    if is_archive or any(_ACTIVE.search(part) for part in (head, *metadata)):
+        raise Refused(_REFUSED)

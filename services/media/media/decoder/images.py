@@ -5,7 +5,7 @@ Files are given as open descriptors: the uploaded file, and an empty file that m
 
 import mmap
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ import pi_heif
 from PIL import AvifImagePlugin, Image
 
 from media.decoder import embedded_content
-from media.decoder.formats import INCOMPLETE, MAX_PIXELS, UNREADABLE, ParsedImage, Refused, check_pixels
+from media.decoder.formats import INCOMPLETE, MAX_PIXELS, UNREADABLE, Refused, check_pixels
 from media.decoder.formats.exif import ORIENTATION
 from media.decoder.formats.gif import parse as parse_gif
 from media.decoder.formats.jpeg import parse as parse_jpeg
@@ -30,7 +30,7 @@ pi_heif.register_heif_opener(thumbnails=False)
 #: Pillow's names of the formats that are converted to JPEG, and of all.
 _CONVERTED = {"image/heic": "HEIF", "image/avif": "AVIF"}
 _NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP", **_CONVERTED}
-_PARSERS: dict[str, Callable[[memoryview], ParsedImage]] = {
+_PARSERS = {
     "image/jpeg": parse_jpeg,
     "image/png": parse_png,
     "image/gif": parse_gif,

@@ -54,10 +54,10 @@ def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collect
             Renditions(connection).ask(row, need, again=True)
 
 
-def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> Rendition:
+def ready(context: AppContext, row: MediaRow, need: Need, began: float) -> Rendition:
     """Returns the finished rendition of a file for a need. An image's rendition is made in this call. If another
-    process is making it, the call waits for that until `give_up_at` (by `time.monotonic`). It does not wait for a
-    video's.
+    process is making it, the call, which began at `began` (by `time.monotonic`), waits for that for a while. It does
+    not wait for a video's.
 
     Raises MEDIA_PROCESSING if the rendition is not finished, INVALID_FILE_CONTENT if it cannot be made, NOT_FOUND if
     the file was deleted meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
@@ -73,7 +73,7 @@ def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> 
                 claimed = Renditions(connection).claim(rendition.id, LEASE)
         if claimed is not None:
             _make(context, row, claimed, context.inspection_slot(row.account_id))
-        elif row.kind == "photo" and time.monotonic() <= give_up_at:
+        elif row.kind == "photo" and time.monotonic() <= began + _WAIT_SECONDS:
             time.sleep(_LOOK_SECONDS)
         else:
             RENDITIONS_DUE.wake()
@@ -87,11 +87,6 @@ def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> 
     if rendition.state == "failed":
         raise ApiError(INVALID_FILE_CONTENT, rendition.failure)
     return rendition
-
-
-def give_up_at() -> float:
-    """Returns the time, by `time.monotonic`, until which a call that begins now waits for renditions."""
-    return time.monotonic() + _WAIT_SECONDS
 
 
 def make_due(context: AppContext) -> int:

@@ -36,11 +36,6 @@ def make_due(context: AppContext) -> int:
         row = Files(connection).claim_without_thumbnail(_LEASE)
     if row is None:
         return 0
-    _make(context, row)
-    return 1
-
-
-def _make(context: AppContext, row: MediaRow) -> None:
     name = row.object_of(thumbnail_of(row.slug))
     try:
         size_bytes = rendition_making.make(context, row, _need(row), name)["size_bytes"]
@@ -52,11 +47,12 @@ def _make(context: AppContext, row: MediaRow) -> None:
         if isinstance(error, FfmpegEnded):
             with context.database.transaction() as connection:
                 Files(connection).put_off_thumbnail(row.id, _PAUSE_AFTER_END)
-        return
+        return 1
     with context.database.transaction() as connection:
         is_there = Files(connection).set_thumbnail(row.id, size_bytes)
     if not is_there and size_bytes:  # deleted meanwhile
         context.bucket.remove(name)
+    return 1
 
 
 def _need(row: MediaRow) -> Need:

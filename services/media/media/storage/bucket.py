@@ -33,6 +33,7 @@ FOREVER = "public, max-age=31536000, immutable"
 #: After this silence the storage counts as unavailable (our choice: clients wait about a minute). A file's length
 #: extends the time limit.
 _LIMITS = Limits(connect_seconds=3.0, silence_seconds=30.0, trusts_length=True)
+#: How long URLs for our own services are valid. Our choice.
 _HOUR = timedelta(hours=1)
 #: The query parameters' type in the client library; dict is invariant.
 _Query = dict[str, str | list[str] | tuple[str]]
@@ -66,12 +67,10 @@ class Bucket:
     def put_url(self, name: str, valid_for: timedelta) -> str:
         return self._client.presigned_put_object(self._bucket, name, valid_for)
 
-    def get_url(self, name: str, mime_type: str, valid_for: timedelta) -> str:
-        """Returns a presigned URL with which the object can only be read, as a whole or in ranges. The response has
-        this `mime_type`.
-        """
+    def get_url(self, name: str, mime_type: str) -> str:
+        """Returns a URL that allows to read the object for an hour. The response has this `mime_type`."""
         said: _Query = {"response-content-type": mime_type, "response-cache-control": FOREVER}
-        return self._client.presigned_get_object(self._bucket, name, valid_for, response_headers=said)
+        return self._client.presigned_get_object(self._bucket, name, _HOUR, response_headers=said)
 
     def put_headers(self, mime_type: str) -> dict[str, str]:
         """Returns the headers with which a client must send the file to a put URL."""

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import delete, func, text, update
+from sqlalchemy import delete, func, select, union, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
@@ -40,11 +40,8 @@ class Removals(Store):
 
     def orphan_keys(self, keys: Collection[str]) -> set[str]:
         """Returns the keys that belong to no upload, no file and no removal."""
-        known = text(
-            f"SELECT key FROM {uploads.name} WHERE key = ANY(:keys) UNION SELECT key FROM {media.name}"
-            f" WHERE key = ANY(:keys) UNION SELECT key FROM {removals.name} WHERE key = ANY(:keys)"
-        )
-        return set(keys) - set(self._connection.execute(known, {"keys": list(keys)}).scalars())
+        known = union(*(select(it.c.key).where(it.c.key.in_(keys)) for it in (uploads, media, removals)))
+        return set(keys) - set(self._connection.execute(known).scalars())
 
     def claim_search(self, every: timedelta) -> tuple[bool, str | None]:
         """Claims the search for orphaned objects if it is due, and makes it due again after `every`. Returns whether it
@@ -58,9 +55,7 @@ class Removals(Store):
         claimed = self._connection.execute(claim.returning(chores.c.position)).first()
         return claimed is not None, claimed[0] if claimed else None
 
-    def note_search(self, position: str | None, *, is_due: bool) -> None:
-        """Saves the position at which the search continues. `is_due`: makes the search due at once, because there is
-        more to do.
-        """
-        due = {"due_at": clock_now()} if is_due else {}
+    def note_search(self, position: str | None) -> None:
+        """Saves the position at which the search continues at once; None: the search is done."""
+        due = {} if position is None else {"due_at": clock_now()}
         self._count(update(chores).where(chores.c.name == _ORPHANS).values(position=position, **due))

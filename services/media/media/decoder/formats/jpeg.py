@@ -37,7 +37,9 @@ def parse(data: memoryview) -> ParsedImage:
             end = _found(_SCAN_END, data, end).start()
             picture.kept.append(data[at:end])
         elif kind in _FRAMES:
-            picture.height, picture.width = _size(segment)
+            if len(segment) < 10:
+                raise Refused(UNREADABLE)
+            picture.height, picture.width = struct.unpack_from(">HH", segment, 5)
             picture.kept.append(segment)
         elif kind in _TABLES:
             picture.kept.append(segment)
@@ -62,14 +64,6 @@ def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[byt
     if found is None:
         raise Refused(INCOMPLETE)
     return found
-
-
-def _size(segment: memoryview) -> tuple[int, int]:
-    """Returns height and width in pixels from the segment of a frame."""
-    if len(segment) < 10:
-        raise Refused(UNREADABLE)
-    height, width = struct.unpack_from(">HH", segment, 5)
-    return height, width
 
 
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
