@@ -1,7 +1,4 @@
-"""Background clean-up: removes unfinished uploads, files and rows that are not needed any more, and deletes their
-objects from the storage. Each removal (table `removals`) is tried until the storage confirms it. Every replica may run
-all of this.
-"""
+"""Background clean-up: deletes what is unfinished or not needed any more, in the database and in the storage."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -43,9 +40,7 @@ REMOVALS_DUE = Waker()
 
 
 def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
-    """Aborts the multipart upload, deletes all objects under the key, and then the row in `removals`. Returns False,
-    and keeps the row, when the storage is down.
-    """
+    """Deletes a key's objects and multipart upload, then its row in `removals`. Returns False in a storage outage."""
     try:
         if ended.parts_id is not None:
             context.bucket.abort_parts(f"{ended.key}/{ended.slug}", ended.parts_id)
@@ -78,9 +73,7 @@ def remove_unused(context: AppContext) -> int:
 
 
 def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequence[Stored]]) -> int:
-    """Calls `take`, which deletes rows and returns them, and lists their objects for removal. Returns how many rows
-    there were.
-    """
+    """Calls `take`, which deletes rows and returns them, and adds removals of their objects. Returns how many."""
     with context.database.transaction() as connection:
         taken = take(connection)
         Removals(connection).add(taken)
@@ -91,9 +84,7 @@ def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequen
 
 
 def drop_unconfirmed(context: AppContext) -> int:
-    """Deletes attachments to posts that were never stored, and old rows about posts and deletions. Returns how many
-    rows it deleted.
-    """
+    """Deletes old rows of unconfirmed attachments, of posts and of deletions. Returns 0 if there were none."""
     with context.database.transaction() as connection:
         attachments = Attachments(connection)
         dropped = attachments.drop_provisional(_KEEP_PROVISIONAL, _ROWS)
@@ -102,9 +93,8 @@ def drop_unconfirmed(context: AppContext) -> int:
 
 
 def remove_orphans(context: AppContext) -> int:
-    """If the search is due, examines the next page of the bucket's list and deletes the objects that belong to no row,
-    such as bytes that arrived after their upload had ended. Objects whose names are not in our format stay. Returns 0
-    if the search is not due or has reached the end of the list, else 1.
+    """If the search is due, reads the next page of the bucket's list and deletes its objects that belong to no row.
+    Objects whose names are not in our format stay. Returns 1 if the list has more pages, else 0.
     """
     with context.database.transaction() as connection:
         every = timedelta(seconds=context.settings.orphan_sweep_seconds)

@@ -59,9 +59,7 @@ class Settings(Record):
 
 
 def _path_of_ffmpeg() -> str:
-    """Returns the path of the program that FFMPEG names, or else of the one that the package imageio-ffmpeg finds.
-    Raises ConfigError if there is no such program.
-    """
+    """Returns the path of FFMPEG's program, by default imageio-ffmpeg's. Raises ConfigError if there is none."""
     try:
         name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
     except RuntimeError as error:

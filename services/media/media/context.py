@@ -79,18 +79,14 @@ class AppContext:
 
 
 def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
-    """Returns the file if the caller may access it. Otherwise raises NOT_FOUND, which names `field` if that is
-    given.
-    """
+    """Returns the file if the caller may access it. Otherwise raises NOT_FOUND, naming `field` if it is given."""
     if row is None or not reaches(caller, row):
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     return row
 
 
 def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
-    """Whether the file or upload belongs to the caller's account and, for a token that is limited to some brands, to
-    these brands alone.
-    """
+    """Whether a file or upload belongs to the caller's account, and only to brands that the caller may use."""
     reach = caller.brand_ids
     is_within = reach is None or (bool(row.brand_ids) and set(row.brand_ids) <= set(reach))
     return row.account_id == caller.account_id and is_within
@@ -98,7 +94,5 @@ def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
 
 @locked_cache
 def context_of(database: Database) -> AppContext:
-    """Returns the context of this process, which the first call creates. Raises ConfigError if a setting is missing or
-    malformed.
-    """
+    """Returns the one context of this process. Raises ConfigError if a setting is missing or malformed."""
     return AppContext(database, Settings.from_env())

@@ -67,9 +67,8 @@ class Upload(Stored):
     replaced_bytes: int | None
 
     def arrived(self, size_bytes: int | None, announced_bytes: int) -> bool:
-        """Whether the upload is complete. `size_bytes` is the size of the stored object, None if there is none. It must
-        be the announced size, and not above the reserved one, or the size of the file that an earlier inspection put in
-        the object's place.
+        """Whether `size_bytes`, the size of the stored object, is the announced one and within the reservation, or that
+        of the file which an earlier inspection has put in the object's place.
         """
         is_announced = size_bytes == announced_bytes <= self.size_bytes
         return size_bytes is not None and (size_bytes == self.replaced_bytes or is_announced)
@@ -103,9 +102,7 @@ class Media(Stored):
 
 
 class Rendition(Record):
-    """A file made of an uploaded one to fit what a platform takes (`contracts.renditions`). It does not count against
-    the account's storage quota.
-    """
+    """A file made of an uploaded one to fit a platform (`contracts.renditions`). It does not count as storage."""
 
     id: str
     media_id: str

@@ -1,5 +1,5 @@
-"""Searches an image file, as it will be stored, for embedded web pages, programs and archives. Formats that are
-recognized by the file's first byte alone are not searched for, because here the first byte is that of an image.
+"""Searches an image file, as it will be stored, for embedded web pages, programs and archives. Those that are
+recognized by the first byte of a file alone are left out, because here it is that of an image.
 """
 
 import os
@@ -23,9 +23,7 @@ _REFUSED = "The picture contains a web page, a program or an archive. Export it 
 
 
 def check(stored: int, metadata: Iterable[Bytes]) -> None:
-    """Raises Refused if the beginning or end of the file `stored`, an open descriptor, or its metadata contain a web
-    page, program or archive.
-    """
+    """Raises Refused if the file `stored`, an open descriptor, or its metadata contain a page, program or archive."""
     head, end = os.pread(stored, _HEAD_BYTES, 0), os.fstat(stored).st_size
     tail = os.pread(stored, _TAIL_BYTES, max(0, end - _TAIL_BYTES))
     # The record's last two bytes are the length of the comment.

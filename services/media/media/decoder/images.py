@@ -1,7 +1,4 @@
-"""Inspects one image, in a sandboxed process: checks it, removes metadata and decodes its pixels.
-
-Files are given as open descriptors: the uploaded file, and an empty file that may replace it.
-"""
+"""Inspects one image, in a sandboxed process: checks it, removes metadata and decodes its pixels."""
 
 import mmap
 import os
@@ -49,11 +46,9 @@ _DECODED_WHOLE_PIXELS = 1_000_000
 
 
 def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Checks an uploaded image, and changes it if it may not be stored as it is.
-
-    `files` are the uploaded file and an empty one, into which a changed image is written. Returns `mime_type` (the type
-    to store), `width` and `height` as displayed, and `changed`: whether the second file was written. For an image that
-    is not accepted returns only `refused`, the reason.
+    """Checks the image in the first of `files`, open descriptors. If it may not be stored as it is, writes a changed
+    one into the second. Returns `mime_type` to store, `width` and `height` as displayed, and `changed`: whether the
+    second file was written. For an image that is not accepted returns only `refused`, the reason.
     """
     (uploaded, replacement), mime_type = files, argument["mime_type"]
     try:
@@ -70,10 +65,7 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """If the image has metadata or anything else that is not stored, writes it without that into the file
-    `replacement`. Returns the orientation, and whether the replacement was written. Raises Refused for a damaged image,
-    and for one with embedded content.
-    """
+    """Writes the image without metadata into `replacement`, if needed. Returns its orientation and whether it was."""
     # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
     picture = _PARSERS[mime_type](data)
@@ -104,9 +96,7 @@ def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
 
 
 def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
-    """Decodes the first frame to the end, to see whether it is complete; a large JPEG in reduced size. Returns the
-    frame's full width and height. Raises Refused for a damaged image.
-    """
+    """Decodes the first frame, to see whether it is complete. Returns its width and height, or raises Refused."""
     with opened(descriptor, mime_type) as image:
         size = image.size
         if size[0] * size[1] > _DECODED_WHOLE_PIXELS:
@@ -134,8 +124,6 @@ def profile_of(image: Image.Image) -> bytes | None:
 def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
     """Returns the first frame as RGB on white, upright. With `longest_side`, reduces a larger image by a whole factor,
     so that its longer side has at least that many pixels, but fewer than twice as many.
-
-    Works in strips, since a second copy of the largest accepted image would not fit the memory.
     """
     width, height = image.size
     factor = max(max(image.size) // longest_side, 1) if longest_side else 1
@@ -145,6 +133,7 @@ def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
         flat = image
     else:
         flat = Image.new("RGB", (-(-width // factor), -(-height // factor)))
+        # In strips, since a second copy of the largest accepted image would not fit the memory.
         for top in range(0, height, _STRIP_ROWS * factor):
             strip = image.crop((0, top, width, min(top + _STRIP_ROWS * factor, height)))
             flat.paste(_on_white(strip).reduce(factor), (0, top // factor))

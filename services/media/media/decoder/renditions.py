@@ -22,10 +22,8 @@ _FINE_PIXELS = 60_000_000
 
 def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
     """Writes the first frame of the image `files[0]` as a JPEG into `files[1]`. Returns the JPEG's width and height.
-
-    `argument`: `mime_type` of the image, and `max_bytes`, `width` and `height` (as displayed) of the JPEG. If both
-    sides are None, they are the image's own, reduced so that neither is longer than LONGEST_SIDE. A JPEG that would not
-    fit `max_bytes` is made smaller.
+    `argument` has the image's `mime_type`, and the JPEG's `max_bytes`, `width` and `height` (as displayed; None: the
+    image's own, at most LONGEST_SIDE). A JPEG that would not fit `max_bytes` is made smaller.
     """
     with opened(files[0], argument["mime_type"]) as image:
         width, height = argument["width"], argument["height"]
@@ -49,9 +47,7 @@ def _scaled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
 
 
 def _save(image: Image.Image, to: IO[bytes], max_bytes: int, profile: bytes | None) -> bool:
-    """Writes the image as a JPEG in about the best quality that fits `max_bytes`. Returns False if even the least
-    acceptable quality does not fit.
-    """
+    """Writes the image as a JPEG in about the best quality that fits `max_bytes`. Returns False if none does."""
 
     def size_at(quality: int) -> int:
         to.seek(0)

@@ -21,11 +21,8 @@ JPEG_COPY = Need(mime_type=JPEG, max_bytes=PLATFORMS["IG"].files["photo"].size_b
 
 
 def get_files(context: AppContext, caller: Caller, request: GetFiles) -> MediaFiles:
-    """Returns the URLs and properties of files, in the order of the request. If the request names a platform that does
-    not take a file as it is, they are those of the rendition that the platform needs.
-
-    Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use, and the errors of
-    `renditions.ready`.
+    """Returns URLs and properties of files, or of the renditions that the request's platform needs of them. Raises
+    NOT_FOUND, with the field media_ids, for a file that the caller may not use, and the errors of `renditions.ready`.
     """
     with context.database.reading() as connection:
         found = Files(connection).many(request.media_ids)
@@ -64,10 +61,8 @@ def _facts(row: MediaRow, made: Rendition | None) -> FileFacts:
 
 
 def locate(context: AppContext, request: LocateFile) -> LocatedFile:
-    """Returns where the file behind a public address is stored, for anybody who has the address. If the request names a
-    platform that does not take the file as it is, returns where the rendition that it needs is stored.
-
-    Raises NOT_FOUND if there is no such file, and the errors of `renditions.ready`.
+    """Returns where the file behind a public address is stored, or the rendition of it that the request's platform
+    needs. Raises NOT_FOUND if there is no such file, and the errors of `renditions.ready`.
     """
     slug, need = request.filename, None
     with context.database.reading() as connection:

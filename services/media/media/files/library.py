@@ -13,9 +13,8 @@ from media.store.removals import Removals
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> api.MediaList:
-    """Returns one page of the list of files, newest first, or the files whose ids are in the request, in their order.
-
-    A page of a filtered list reads a limited number of files, so it may be empty and still have a cursor.
+    """Returns one page of the list of files, newest first, or the files with the requested ids, in their order. A page
+    of a filtered list may be empty and still have a cursor, because it reads a limited number of files.
     """
     with context.database.reading() as connection:
         files = Files(connection)
@@ -45,7 +44,6 @@ def show(context: AppContext, caller: Caller, request: api.MediaId) -> api.Media
 
 def delete(context: AppContext, caller: Caller, request: api.MediaId) -> api.MediaDeleted:
     """Deletes the file's row at once and its objects in the background. A repeated operation gets the same answer.
-
     Raises NOT_FOUND for a file that the caller may not see, and MEDIA_IN_USE for one that a pending post uses.
     """
     with context.database.transaction() as connection:

@@ -33,7 +33,6 @@ def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadPar
 
 
 def _parts_id(context: AppContext, upload: Upload) -> str:
-    """Begins the multipart upload in the storage and saves the id that the storage gave it."""
     try:
         parts_id = context.bucket.begin_parts(upload.object_name, upload.mime_type)
     except ApiError:
@@ -55,17 +54,14 @@ def complete(context: AppContext, caller: Caller, request: CompleteParts) -> Upl
 
 
 def _assemble_parts(context: AppContext, request: CompleteParts, upload: Upload) -> int:
-    """Checks that all parts are there, then lets the storage assemble them. Returns the file's size in bytes. Raises
-    UPLOAD_ERROR if parts are missing.
-
-    Without the check, some storages would drop the whole upload for one wrong ETag.
-    """
+    """Lets the storage assemble the parts. Returns the file's size. Raises UPLOAD_ERROR if parts are missing."""
     if upload.parts_id is None:
         raise ApiError(NOT_FOUND)
     name, tags = upload.object_name, {part.number: part.etag.strip('"') for part in request.parts}
     try:
         there = context.bucket.parts(name, upload.parts_id)
         wanted = {number: (tags.get(number), size) for number, size in enumerate(_sizes(upload), 1)}
+        # Some storages would drop the whole upload for one wrong ETag.
         missing = [number for number, part in wanted.items() if there.get(number) != part]
         if missing or tags.keys() != wanted.keys():
             raise ApiError(

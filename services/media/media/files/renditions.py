@@ -1,8 +1,6 @@
-"""Renditions: files made of uploads so that platforms take them (`contracts.renditions`).
-
-They are begun when a file is attached to a post, and made in the background. A picture that is needed earlier is made
-at once. Each rendition is a row with a lease: if the process that makes it dies, another process makes it and stores it
-under the same name.
+"""Renditions: files made of uploads so that platforms take them (`contracts.renditions`). They are made in the
+background once a file is attached to a post; a picture that is needed earlier is made at once. If the process that
+makes one dies, its lease lapses, and another makes it under the same name.
 """
 
 import time
@@ -55,12 +53,10 @@ def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collect
 
 
 def ready(context: AppContext, row: MediaRow, need: Need, began: float) -> Rendition:
-    """Returns the finished rendition of a file for a need. An image's rendition is made in this call. If another
-    process is making it, the call, which began at `began` (by `time.monotonic`), waits for that for a while. It does
-    not wait for a video's.
-
-    Raises MEDIA_PROCESSING if the rendition is not finished, INVALID_FILE_CONTENT if it cannot be made, NOT_FOUND if
-    the file was deleted meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
+    """Returns the finished rendition of a file for a need. Makes a picture's now, or waits for another process that
+    makes it, until _WAIT_SECONDS after `began` (by `time.monotonic`). Raises MEDIA_PROCESSING if the rendition is not
+    finished, INVALID_FILE_CONTENT if it cannot be made, NOT_FOUND if the file was deleted meanwhile, and
+    SERVICE_UNAVAILABLE if the storage does not answer.
     """
     rendition: Rendition | None = None
     with context.database.transaction() as connection:
@@ -104,9 +100,7 @@ def renew_claims(context: AppContext) -> int:
 
 
 def forget_unneeded(context: AppContext) -> int:
-    """Deletes renditions that nobody has asked for lately and whose file is attached to no post: marks them first, and
-    deletes their objects before their rows. Returns how many were marked or deleted.
-    """
+    """Marks renditions that no post needs, and deletes marked ones, objects first. Returns how many there were."""
     with context.database.transaction() as connection:
         marked = Renditions(connection).mark_unneeded(_KEPT_UNUSED, _BATCH)
     with context.database.reading() as connection:
@@ -140,9 +134,7 @@ def _make_in_background(context: AppContext, row: MediaRow, rendition: Rendition
 def _make(
     context: AppContext, row: MediaRow, rendition: Rendition, slot: AbstractContextManager[None]
 ) -> None:
-    """Makes a claimed rendition while it holds `slot`, or stores why it cannot be made. Raises SERVICE_UNAVAILABLE if
-    the storage does not answer or the machine is busy; the rendition is then due again soon.
-    """
+    """Makes a claimed rendition inside `slot`, or stores why it cannot be made, or raises SERVICE_UNAVAILABLE."""
     began = time.monotonic()
     context.held_renditions[rendition.id] = 0.0
     try:

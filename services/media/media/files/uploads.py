@@ -1,5 +1,4 @@
-"""Uploads: storage is reserved, the bytes arrive at a presigned URL and are inspected, then the upload becomes a file
-or is removed. Uploads that expire are removed too (cleanup.py)."""
+"""Uploads: storage is reserved, the bytes arrive at a presigned URL, and are inspected and kept, or removed."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -54,14 +53,10 @@ def reserve(
     *,
     part_size_bytes: int | None = None,
 ) -> Upload:
-    """Reserves storage for an upload and returns its row. Calls of one account take turns, so that the quota is exact.
-
-    A repeated operation gets the multipart upload that it began, since the client may have uploaded parts by now. When
-    an AI job uploads its file again, the earlier reservation ends: the worker that made it is dead or has lost its
-    claim.
-
-    Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and
-    QUOTA_EXCEEDED if the account's storage has too little room.
+    """Reserves storage for an upload and returns its row. A repeated operation gets the multipart upload that it began;
+    if an AI job uploads its file again, its earlier reservation ends. Raises UPLOAD_ERROR for a type that is not
+    accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and QUOTA_EXCEEDED if the account has too little
+    storage left.
     """
     plan = PLANS[caller.tier]
     ending = names.ending(request.filename)
@@ -98,10 +93,9 @@ def reserve(
 
 
 def commit(context: AppContext, caller: Caller, request: CommitUpload) -> UploadedMedia:
-    """Inspects the uploaded bytes, then keeps or removes the file. A repeated call returns the same result.
-
-    Raises INVALID_FILE_CONTENT for a file that is not accepted, UPLOAD_ERROR if bytes are missing, QUOTA_EXCEEDED if
-    the file became too large, NOT_FOUND for an unknown upload, and SERVICE_UNAVAILABLE if the storage does not answer.
+    """Inspects the uploaded bytes, then keeps or removes the file. A repeated call returns the same result. Raises
+    INVALID_FILE_CONTENT for a file that is not accepted, UPLOAD_ERROR if bytes are missing, QUOTA_EXCEEDED if the file
+    became too large, NOT_FOUND for an unknown upload, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     return finish(context, caller, request.upload_id, lambda _: request.size_bytes)
 
@@ -109,8 +103,8 @@ def commit(context: AppContext, caller: Caller, request: CommitUpload) -> Upload
 def finish(
     context: AppContext, caller: Caller, upload_id: str, arrive: Callable[[Upload], int]
 ) -> UploadedMedia:
-    """Does the work of `commit`. `arrive` is called with the claimed upload and returns the announced size in bytes; if
-    it raises an error, the upload is released unchanged.
+    """Does the work of `commit`. `arrive` checks that the bytes of the claimed upload are there, and returns the
+    announced size. If it raises an error, the upload is released unchanged.
     """
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
@@ -152,11 +146,8 @@ def _inspect_and_keep(
 
 
 def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts) -> MediaRow:
-    """Turns the claimed upload into a file of the account, in one transaction, and returns the file. If one AI
-    generation has uploaded two files, the first is kept and returned.
-
-    Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted. If the claim is lost,
-    returns what the other call made of the upload, or raises the errors of `_kept_by_other`.
+    """Turns the claimed upload into a file and returns it. Returns the file that another call made of the same upload
+    or AI job, if there is one. Raises QUOTA_EXCEEDED if the file grew beyond the free storage when it was converted.
     """
     with context.database.transaction() as connection:
         files, uploads = Files(connection), Uploads(connection)
@@ -176,8 +167,7 @@ def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts)
 
 
 def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
-    """Ends an unfinished upload and removes the bytes that arrived. Does nothing if the upload has ended. Raises
-    NOT_FOUND for an upload that the caller may not access."""
+    """Ends an unfinished upload and removes its bytes. Raises NOT_FOUND for one that the caller may not access."""
     with context.database.reading() as connection:
         upload = Uploads(connection).get(request.upload_id)
     if upload is not None:
@@ -190,9 +180,7 @@ def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
 def remove(
     context: AppContext, upload: Upload, end: Callable[[Uploads, Upload], bool] = Uploads.remove
 ) -> bool:
-    """Ends an unfinished upload by `end`, a method of `Uploads`, and removes the bytes that arrived: now, or in the
-    background if the storage is down. If `end` returns False, removes nothing and returns False.
-    """
+    """Ends an upload by `end` and removes its bytes. If `end` returns False, removes nothing and returns False."""
     with context.database.transaction() as connection:
         if not end(Uploads(connection), upload):
             return False
@@ -202,9 +190,8 @@ def remove(
 
 
 def _kept_by_other(connection: Connection, upload_id: str) -> MediaRow:
-    """Returns the file that another call made of the upload: an earlier one, or one that took over a lapsed claim.
-
-    Raises SERVICE_UNAVAILABLE while the other call is at work, NOT_FOUND if the upload ended without becoming a file.
+    """Returns the file that another call made of the upload. Raises SERVICE_UNAVAILABLE while that call is at work, and
+    NOT_FOUND if it made none.
     """
     # In this order: the other call may turn the upload into media between the two statements.
     if Uploads(connection).get(upload_id) is not None:

@@ -46,8 +46,7 @@ class Film(FileFacts, kw_only=True):
 
 
 def described(text: str) -> Film:
-    """Returns the properties of the video that ffmpeg's text describes, without its size in bytes. Raises Refused when
-    there is no video track of a possible size."""
+    """Returns the properties in ffmpeg's text about a video, except its size. Raises Refused without a video track."""
     pictures, lasts = _PICTURES.search(text), _DURATION.search(text)
     if pictures is None:
         raise Refused(UNREADABLE)

@@ -1,9 +1,8 @@
 """Decides what ffmpeg must do so that a video fits a platform's need: copy it into an MP4, or encode it anew. Pure.
 
-Platforms refuse more than their documents' tables say. X takes only H.264, low-complexity AAC, 4:2:0, no open group of
-pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads). Instagram takes at most 48 kHz
-and 25 Mbit/s (reference of IG User Media). A video that is encoded anew meets all of these limits. The picture is
-never cropped, and the length stays.
+What is encoded anew meets the limits that platforms do not tell in tables: X takes only H.264, AAC-LC, 4:2:0, closed
+groups of pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads), Instagram at most 48
+kHz and 25 Mbit/s (reference of IG User Media). The picture is never cropped, and the length stays.
 """
 
 import os
@@ -55,10 +54,7 @@ def copying(film: Film) -> str:
 
 
 def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
-    """Returns ffmpeg's arguments for a rendition that is encoded anew, as H.264 and AAC.
-
-    `fills`: adds filler bytes until the file has the platform's least size.
-    """
+    """Returns ffmpeg's arguments for H.264 and AAC. `fills`: pads the file to the platform's least size."""
     bits, quality = bits_a_second(need, film), _QUALITY
     if fills:
         bits = int(need.min_bytes * 8 * 1.2 / (film.duration_seconds or _UNKNOWN_SECONDS))
@@ -70,9 +66,7 @@ def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
 
 
 def bits_a_second(need: Need, film: Film) -> int:
-    """Returns the bit rate for the video track: the highest with which the file fits the need's bytes, but no higher
-    than the quality of the source makes useful and platforms take.
-    """
+    """Returns the bit rate for the pictures: what the need's bytes allow, the source is worth, and platforms take."""
     seconds = film.duration_seconds or _UNKNOWN_SECONDS
     sound = film.sound_bits_a_second if _copies_sound(film) else _SOUND_BITS_A_SECOND
     fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - sound

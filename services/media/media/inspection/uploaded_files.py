@@ -1,8 +1,4 @@
-"""Inspects an uploaded file: whether it is complete and of the declared type. Removes metadata from the stored object.
-
-Only sandboxed processes read the bytes. They get a copy of the upload, and an empty file for what is stored in its
-place.
-"""
+"""Inspects an uploaded file by sandboxed processes, and removes metadata from the stored object."""
 
 import tempfile
 from collections.abc import Iterator
@@ -28,9 +24,8 @@ _TOO_LARGE = "The file takes too much memory or time to open. Make it smaller, o
 
 
 def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileFacts:
-    """Inspects the uploaded file, removes its metadata from the stored object, and returns its properties.
-
-    Raises UPLOAD_ERROR if its size is not the announced one, INVALID_FILE_CONTENT if it is not accepted, and
+    """Inspects the uploaded file, removes its metadata from the stored object, and returns its properties. Raises
+    UPLOAD_ERROR if its size is not the announced one, INVALID_FILE_CONTENT if it is not accepted, and
     SERVICE_UNAVAILABLE if the storage does not answer or the machine is busy.
     """
     size_bytes = context.bucket.size(upload.object_name)
@@ -89,10 +84,9 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
 
 @contextmanager
 def fetched(context: AppContext, object_name: str) -> Iterator[tuple[IO[bytes], IO[bytes], FilmFiles]]:
-    """Yields a copy of a stored object, an empty file, and the descriptors of both.
-
-    The files have no names, so that nothing is left of them when the service is killed. Raises SERVICE_UNAVAILABLE if
-    the storage does not answer, the temporary folder is full, or the block raises an OSError.
+    """Yields a copy of a stored object, an empty file, and the descriptors of both. The system removes both files even
+    after a kill. Raises SERVICE_UNAVAILABLE if the storage does not answer, the temporary folder is full, or the block
+    raises OSError.
     """
     with ExitStack() as stack:
         with _errors_as_unavailable("temporary_file_failed"):
@@ -114,10 +108,8 @@ def _errors_as_unavailable(event: str) -> Iterator[None]:
 
 
 def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: str) -> int:
-    """Stores a file in place of the uploaded object, and returns its size in bytes. Before that, writes the size to the
-    upload's row.
-
-    If the claim is lost, stores nothing and raises SERVICE_UNAVAILABLE: another call may have kept the uploaded object.
+    """Stores a file in place of the uploaded object, after writing its size to the upload's row. Returns the size in
+    bytes. If the claim is lost, stores nothing and raises SERVICE_UNAVAILABLE: another call may have kept the object.
     """
     size_bytes = file.seek(0, 2)
     with context.database.transaction() as connection:

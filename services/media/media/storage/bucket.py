@@ -1,7 +1,4 @@
-"""The S3 client. Raises SERVICE_UNAVAILABLE for any outage or failure of the storage.
-
-Files are put by presigned URLs, which need no hash of the bytes: computing it would block the event loop.
-"""
+"""The S3 client. Raises SERVICE_UNAVAILABLE if the storage fails. Puts by presigned URLs, which need no hash."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -165,9 +162,7 @@ class Bucket:
     def _send(
         self, method: str, name: str, query: _Query, *, returns_4xx: bool = False, **options: Any
     ) -> BaseHTTPResponse:
-        """Sends a request about an object by a presigned URL and returns the answer. Raises SERVICE_UNAVAILABLE for a
-        status from 400 on, or from 500 on with `returns_4xx`.
-        """
+        """Sends a request about an object. Raises SERVICE_UNAVAILABLE for a status from 400 (`returns_4xx`: 500) on."""
         url = self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=query)
         with _outages_as_unavailable():
             answer = self._http.request(method, url, **options)

@@ -32,9 +32,7 @@ class Store:
 
 
 def next_rows(column: ColumnElement[Any], *conditions: Any, first: Any, limit: int) -> Select[Any]:
-    """Returns a statement that selects and locks at most `limit` rows in the order `first`, without those that another
-    process has locked.
-    """
+    """Returns a statement that locks and returns up to `limit` rows, in order of `first`, that nobody else locks."""
     found = select(column).where(*conditions).order_by(first).limit(limit)
     return found.with_for_update(skip_locked=True)
 

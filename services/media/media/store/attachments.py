@@ -1,7 +1,5 @@
-"""SQL of attachments: which files belong to which posts.
-
-A provisional attachment is shown, and counts as use of the file, for COUNTED_FOR. After that it only prevents that the
-file is removed, because the post may have been stored although its event is late.
+"""SQL of attachments: which files belong to which posts. A provisional one counts as use of its file for COUNTED_FOR.
+After that it only prevents that the file is removed, because the post's event may be late.
 """
 
 from collections.abc import Collection
@@ -31,9 +29,7 @@ class Attachments(Store):
         revision: int,
         operation_id: str | None = None,
     ) -> None:
-        """Attaches files to a post, for this revision of the post. Confirmed attachments stay confirmed; provisional
-        ones count for COUNTED_FOR from now on.
-        """
+        """Attaches files for this revision of a post. Confirmed ones stay so; others count for COUNTED_FOR from now."""
         if not media_ids:
             return
         row = {"post_id": post_id, "account_id": account_id, "confirmed": confirmed, "revision": revision}
@@ -52,18 +48,14 @@ class Attachments(Store):
         self._count(delete(attachments).where(attachments.c.post_id == post_id))
 
     def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
-        """Detaches those files of a post that were attached for a revision up to `revision`. Files attached for a later
-        revision become provisional again. The media ids in `keep` are left as they are.
-        """
+        """Detaches files of a post's revisions up to `revision` and makes later ones provisional, but for `keep`."""
         others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
         self._count(delete(attachments).where(others, attachments.c.revision <= revision))
         later = update(attachments).where(others, attachments.c.confirmed)
         self._count(later.values(confirmed=False, created_at=clock_now()))
 
     def detach_earlier_tries(self, post_id: str) -> None:
-        """Detaches the provisional files that other tries of this post's operation attached, to post ids that will
-        never be stored.
-        """
+        """Detaches the provisional files of other posts that the same operation tried to make, and did not store."""
         made = attachments.alias()
         made_by = select(made.c.operation_id).where(made.c.post_id == post_id)
         of_earlier = and_(attachments.c.post_id != post_id, attachments.c.operation_id.in_(made_by))
@@ -75,17 +67,13 @@ class Attachments(Store):
         self._count(delete(attachments).where(~attachments.c.confirmed, others))
 
     def holder(self, media_id: str) -> str | None:
-        """Returns the id of the post to which the file is attached, also provisionally; of several posts the first;
-        None if there is none.
-        """
+        """Returns the id of the first post to which the file is attached, also provisionally."""
         statement = select(attachments.c.post_id).where(attachments.c.media_id == media_id)
         statement = statement.order_by(attachments.c.created_at, attachments.c.post_id).limit(1)
         return self._connection.execute(statement).scalar()
 
     def drop_provisional(self, older_than: timedelta, limit: int) -> int:
-        """Drops up to `limit` attachments that have been provisional for longer than `older_than`. Returns how many it
-        dropped.
-        """
+        """Drops up to `limit` attachments that were provisional for longer than `older_than`. Returns how many."""
         is_old = and_(~attachments.c.confirmed, attachments.c.created_at < clock_now() - older_than)
         key = (attachments.c.media_id, attachments.c.post_id)
         old = select(*key).where(is_old).limit(limit).with_for_update(skip_locked=True)

@@ -51,9 +51,7 @@ _READ = 1_000
 
 
 def narrowing(kind: str | None, unused: bool, search: str | None) -> list[ColumnElement[bool]]:
-    """Returns SQL conditions that together narrow a list of files: only photos or only videos (`kind`), only files that
-    were never published and that no pending post uses (`unused`), only files whose name contains the text `search`.
-    """
+    """Returns SQL conditions: the kind; `unused`: never published, no pending post; `search`: part of the name."""
     found = []
     if kind is not None:
         found.append(media.c.mime_type.startswith("image/" if kind == "photo" else "video/"))
@@ -104,10 +102,8 @@ class Files(Store):
         narrowed: Sequence[ColumnElement[bool]] = (),
     ) -> tuple[list[MediaRow], Place | None]:
         """Returns one page of files, newest first, and the place after which the next page begins; None at the end.
-
-        `brand_ids`: the brands that the caller's token may use, None for all. `after`: the place that the call for the
-        previous page returned. `narrowed`: conditions on files. With them only the next _READ files are searched, so a
-        page may be short or empty before the list's end.
+        `brand_ids`: the brands that the caller's token may use, None for all. With conditions in `narrowed` only the
+        next _READ files are searched, so that a page may be short or empty before the end.
         """
         within = self._within(account_id, brand_ids, after, _READ if narrowed else limit + 1)
         files, end = _ALL.where(*within, *narrowed), None
@@ -125,9 +121,7 @@ class Files(Store):
     def _within(
         self, account_id: str, brand_ids: Collection[str] | None, after: Place | None, most: int
     ) -> list[ColumnElement[bool]]:
-        """Returns SQL conditions for the files that the caller may see and that come after the place `after`. For a
-        token that is limited to brands these are only the first `most` files.
-        """
+        """Returns conditions for what the caller may see after a place; with brand limits only the first `most`."""
         found = [] if after is None else [_place < after]
         if brand_ids is None:
             return [media.c.account_id == account_id, *found]
@@ -153,9 +147,7 @@ class Files(Store):
         return self._count(delete(deletions).where(deletions.c.operation_id.in_(old.limit(limit))))
 
     def claim_without_thumbnail(self, lease: timedelta) -> MediaRow | None:
-        """Claims, among the files without a thumbnail, the one for which it became due last. Returns None if none is
-        due.
-        """
+        """Claims, of the files whose thumbnail is due, the one for which it became due last."""
         is_due = and_(media.c.thumbnail_size_bytes.is_(None), media.c.thumbnail_due_at <= REAL_NOW)
         due = next_rows(media.c.id, is_due, first=media.c.thumbnail_due_at.desc(), limit=1)
         claim = update(media).where(media.c.id.in_(due)).values(thumbnail_due_at=REAL_NOW + lease)

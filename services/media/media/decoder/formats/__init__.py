@@ -1,7 +1,4 @@
-"""Parsers of the four image formats: they read a file's structure, and decide which parts are kept. Pure.
-
-A parser is as lenient as Pillow and browsers, and drops what they skip. Pixels are decoded in `decoder/images.py`.
-"""
+"""Parsers of four image formats, as lenient as Pillow and browsers. They decide which parts are kept. Pure."""
 
 from dataclasses import dataclass, field
 

@@ -53,9 +53,7 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _check_frame(head: memoryview) -> None:
-    """Raises Refused for a frame that needs too much memory. A frame that lies partly outside of the canvas counts from
-    the canvas's corner, because decoders enlarge the canvas for it.
-    """
+    """Raises Refused for a frame that needs too much memory. Decoders enlarge the canvas for a frame beyond it."""
     if len(head) < 10:
         raise Refused(INCOMPLETE)
     left, top, width, height = struct.unpack_from("<4H", head, 1)
@@ -81,9 +79,7 @@ def _sub_blocks_end(data: memoryview, at: int) -> int:
 
 
 def _cut_sub_blocks(data: memoryview, at: int) -> list[Bytes]:
-    """Returns the data blocks of the first frame when the file ends inside that frame; the last block is shortened to
-    the bytes that are there. Decoding shows later whether the frame's pixels are complete nevertheless.
-    """
+    """Returns the blocks of a frame inside which the file ends; the last block is shortened to the bytes there are."""
     start = at
     while at < len(data) and at + 1 + data[at] < len(data):
         at += 1 + data[at]

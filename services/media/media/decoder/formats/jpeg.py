@@ -1,5 +1,4 @@
-"""Parses JPEG files segment by segment. Keeps image data, colour profile and orientation. Cuts off what follows the
-image: the video of a phone's "live" photo, further images, padding, a camera's notes."""
+"""Parses JPEG files by segments. Keeps image data, colour profile and orientation, and nothing after the image."""
 
 import re
 import struct
@@ -67,9 +66,7 @@ def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[byt
 
 
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
-    """Handles an application segment: keeps JFIF without its thumbnail, the colour profile, and Adobe's colour
-    transform; reads the orientation from EXIF and XMP; drops all others.
-    """
+    """Keeps JFIF without its thumbnail, the colour profile and Adobe's colour transform; notes the orientation."""
     body = bytes(segment[4:40])
     if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
         head.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")
