@@ -35,7 +35,6 @@ _ORPHAN_AGE = timedelta(hours=1)
 _REMOVALS, _ROWS = 50, 100
 #: Object names that one run of `remove_orphans` lists: one page of the storage's listing.
 _PAGE = 1000
-#: Wakes the loop that runs `remove_due`.
 REMOVALS_DUE = Waker()
 
 

@@ -25,16 +25,14 @@ class Settings(Record):
     public_base_url: str
     #: Sandboxed processes at once. Each may take a gigabyte of memory for a moment. Our choice.
     confined_at_once: int
-    #: How many videos are copied at once; fewer if `confined_at_once` is not larger (context.py). Each takes 2.25 times
-    #: its size of the temporary folder. Our choice.
+    #: Videos copied at once, each in 2.25 times its size of the temporary folder; `AppContext` may lower it. Our choice.
     videos_at_once: int
-    #: Calls, handlers and loops at once, of which inspections and waiting videos may take a part (context.py).
+    #: Calls, handlers and loops at once; inspections and waiting videos may take a part of them (context.py).
     workers: int
     #: Whether the service refuses to start with an incomplete sandbox.
     sandbox_required: bool
     #: How often the whole bucket is searched for orphaned objects. Our choice.
     orphan_sweep_seconds: float
-    #: The path of ffmpeg.
     ffmpeg: str
 
     @classmethod

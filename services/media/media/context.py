@@ -23,8 +23,7 @@ _LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_byt
 _MAX_SHARE = Fraction(1, 2)
 #: An image waits this long for a slot. Our choice.
 _INSPECTION_WAIT_SECONDS = 5.0
-#: A video waits this long for a slot: a copy takes seconds, and ai's calls end after 30 s. The gateway asks again after
-#: that, so uploads wait longer, without a worker. Our choice.
+#: A video waits this long for a slot, as ai's calls end after 30 s; then the gateway asks again. Our choice.
 _VIDEO_WAIT_SECONDS = 25.0
 
 
@@ -39,8 +38,7 @@ class AppContext:
         ).slot
         # Of several sandboxed processes, videos leave one to images.
         videos = max(1, min(settings.videos_at_once, settings.confined_at_once - 1))
-        #: Limits the videos in the temporary folder: `video_slot(account_id)`. Those that wait occupy at most a quarter
-        #: of the workers.
+        #: Limits the videos in the temporary folder: `video_slot(account_id)`. At most a quarter of the workers waits.
         self.video_slot = Limiter(
             videos,
             wait_seconds=_VIDEO_WAIT_SECONDS,

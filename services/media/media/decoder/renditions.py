@@ -15,8 +15,7 @@ _LEAST_QUALITY = 60
 _NEAR = 0.93
 #: The factor by which both sides shrink each time. Our choice: it takes a third of the pixels, so few tries are needed.
 _SMALLER = 0.8
-#: Up to this size an image is reduced to no less than twice the wanted sides before Lanczos; beyond it the second image
-#: would not fit the memory.
+#: Up to this size an image is reduced to twice the wanted sides or more before Lanczos; beyond it memory is too small.
 _FINE_PIXELS = 60_000_000
 
 

@@ -25,14 +25,12 @@ from media.store.renditions import Renditions
 
 log = structlog.get_logger()
 
-#: Wakes the loop that runs `make_due`.
 RENDITIONS_DUE = Waker()
 #: A claim is renewed every five seconds (service.py); five renewals may fail.
 LEASE = timedelta(seconds=30)
 #: After a failure that is not the file's: the storage was away, or all sandboxed processes were busy. Our choice.
 _PAUSE = timedelta(seconds=5)
-#: A rendition that was claimed so often has ended its process, or ffmpeg, each time. Failures of the storage and full
-#: sandboxes do not count: an outage may last longer than any number of tries.
+#: Only tries that ended the process or ffmpeg count, as an outage may last longer than any number of tries. Our choice.
 _MAX_TRIES = 5
 #: A call for files waits no longer for renditions: publishing's ends after 30 s.
 _WAIT_SECONDS = 20.0

@@ -18,7 +18,6 @@ from media.store.files import Files
 
 log = structlog.get_logger()
 
-#: Wakes the loop that runs `make_due`.
 THUMBNAILS_DUE = Waker()
 #: Of the longer side, in pixels: what a list shows on a fine screen. Our choice.
 _SIDE = 320
@@ -56,7 +55,6 @@ def make_due(context: AppContext) -> int:
 
 
 def _need(row: MediaRow) -> Need:
-    """Returns what the thumbnail of a file must be: a JPEG, not larger than the original, with no side of 0 pixels."""
     sides = row.width or _SIDE, row.height or _SIDE
     scale = min(1.0, _SIDE / max(sides))
     width, height = (max(1, round(side * scale)) for side in sides)

@@ -23,14 +23,12 @@ from media.inspection.film import Film
 
 log = structlog.get_logger()
 
-#: MIME type → demuxer. A guessed demuxer might be that of a playlist or of a list of files.
+#: MIME type → demuxer, and muxer. A guessed demuxer might be that of a playlist or of a list of files.
 _DEMUXERS = {"video/mp4": "mov", "video/quicktime": "mov", "video/webm": "matroska"}
-#: MIME type → muxer.
 MUXERS = {"video/mp4": "mp4", "video/quicktime": "mov", "video/webm": "webm"}
 #: Copying 250 MB takes a second of CPU.
 LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=0)
-#: The index of a copy may be larger than the upload's; 1.25 times the upload and a megabyte are room for that, and stop
-#: a video that refers to the same bytes again and again.
+#: A copy, whose index may be larger, may have 1.25 times the upload and this. It stops a video that repeats its bytes.
 _ROOM_BYTES = 2**20
 #: ffmpeg was ended by its time limit or by the system, and did not fail at the video.
 _ENDED_FROM_OUTSIDE = (-signal.SIGALRM, -signal.SIGKILL)
@@ -39,7 +37,6 @@ _NO_SPACE = "No space left on device"
 _ENDS_EARLY = re.compile(
     r"partial file|corrupt input packet|Error during demuxing|ended prematurely|Truncating packet"
 )
-#: ffmpeg's messages about a codec that the container cannot have.
 _DOES_NOT_FIT = re.compile(r"codec not currently supported in container|supported for WebM")
 _OTHER_CODEC = (
     "The video's pictures have a format that {} cannot have. Export it as MP4 with H.264, and upload that."

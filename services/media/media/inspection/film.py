@@ -19,16 +19,14 @@ _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 _PIXELS, _USUAL_PIXELS = re.compile(r"\byuvj?4\d\dp\w*"), ("yuv420p", "yuvj420p")
 #: ffmpeg's names of the transfer functions of HDR: PQ and HLG.
 _HDR = re.compile(r"/(smpte2084|arib-std-b67)\b")
-#: Frames a second: the average, and the rate that fits all timestamps. If they are equal, the rate is constant. Of WebM
-#: ffmpeg guesses both; the index of MP4 and MOV counts all frames.
+#: Frames a second, constant if the average is the rate of all timestamps. Of WebM, without an index, both are guessed.
 _COUNTS_FRAMES = "Input #0, mov,"
 _CONSTANT_FRAME_RATE = re.compile(r", (\d+(?:\.\d+)?) fps, \1 tbr\b")
 _SOUND = re.compile(r"^  Stream #0:\d+.*?: Audio: ((\w+).*)$", re.MULTILINE)
 _KILOBITS = re.compile(r", (\d+) kb/s")
 #: What follows codec, profile, rate and channels, and the container's name of the codec.
 _NOT_NAMED = re.compile(r" \(\w+ / 0x\w+\)|, fltp.*")
-#: Sound that every platform takes (docs.x.com, "Best practices" of media uploads; Instagram's reference of IG User
-#: Media).
+#: Sound that every platform takes (X's "Best practices" of media uploads; Instagram's reference of IG User Media).
 _USUAL_AAC, _MAX_HERTZ = re.compile(r"aac \(LC\), (\d+) Hz, (?:mono|stereo)\b"), 48_000
 
 

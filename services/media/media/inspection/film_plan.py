@@ -10,8 +10,7 @@ import os
 from contracts.renditions import Need
 from media.inspection.film import Film
 
-#: Platforms show at most this many pixels on the longer side of a video that they do not take as it is (Instagram's
-#: limit; X's is the same), and 4K takes four times the CPU.
+#: The most pixels on the longer side that Instagram and X take; 4K would need four times the CPU.
 LONGEST_SIDE = 1_920
 #: Of pictures: Instagram's limit. It bounds the size too: with a buffer of a second no second has more bits.
 _MOST_BITS_A_SECOND = 25_000_000
@@ -26,10 +25,8 @@ _CONTAINER = 0.03
 _UNKNOWN_SECONDS = 600.0
 #: Of x264: nobody sees a difference from the source, and 1080p is encoded faster than it plays. Our choice.
 _QUALITY = "-preset veryfast -crf 21"
-#: Where the platform bounds the rate; above it frames are dropped. It also stands for the rate that a recording of a
-#: browser does not tell.
+#: Where platforms bound the rate: above it frames are dropped. Also for recordings of browsers, which tell no rate.
 _MOST_FRAMES_A_SECOND = 60
-#: ffmpeg's arguments for encoding sound.
 _AAC = (
     f"-c:a aac -b:a {_SOUND_BITS_A_SECOND} -af aformat=channel_layouts=mono|stereo:sample_rates=44100|48000"
 )

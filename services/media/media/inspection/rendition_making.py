@@ -24,7 +24,6 @@ from media.models import MediaRow
 
 log = structlog.get_logger()
 
-#: The niceness of work that nobody waits for.
 _LOWEST_PRIORITY = 19
 #: 4K HEVC with HDR takes 600 MB. Our choice.
 _MEMORY_BYTES = 2048 * 2**20
@@ -41,8 +40,7 @@ _OPTIONS = f"-v error -nostats -progress pipe:2 -stats_period 1 -filter_threads 
 _OPTIONS += f" -threads {film_plan.THREADS}"
 _MADE_UNTIL = re.compile(rb"out_time_us=(\d+)")
 _MADE = "-map 0:V:0 -map 0:a:0? {} -abort_on empty_output -movflags +faststart -f {}"
-#: Many films begin black. The thumbnail is the first frame, within so many seconds, of which a tenth is not black: our
-#: choice.
+#: Many films begin black: the first frame is shown, within so many seconds, of which a tenth is not black. Our choice.
 _LIGHT_PERCENT, _SECONDS_SEARCHED = 10, 20
 _LIGHT = (
     "blackframe=amount=0:threshold=32",
@@ -51,7 +49,7 @@ _LIGHT = (
 #: Decoding 20 s of 4K takes as long; the first frame is shown if it takes longer. Both searches fit the loop's 120 s.
 _FRAME_LIMITS = replace(ffmpeg.LIMITS, seconds=45, niceness=_LOWEST_PRIORITY)
 
-#: Gets the share of a video that is made, from 0 to 1.
+#: A function that gets the share of a video that is made, from 0 to 1.
 Progress = Callable[[float], None]
 
 

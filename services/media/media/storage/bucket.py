@@ -27,8 +27,7 @@ log = structlog.get_logger()
 _PIECE_BYTES = 256 * 1024
 #: Content under a key never changes once its address is known.
 FOREVER = "public, max-age=31536000, immutable"
-#: After this silence the storage counts as unavailable (our choice: clients wait about a minute). A file's length
-#: extends the time limit.
+#: After this silence, and the time for a file's length, the storage counts as away. Our choice: clients wait a minute.
 _LIMITS = Limits(connect_seconds=3.0, silence_seconds=30.0, trusts_length=True)
 #: How long URLs for our own services are valid. Our choice.
 _HOUR = timedelta(hours=1)

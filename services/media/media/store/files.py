@@ -33,8 +33,7 @@ _NEWEST_FIRST = media.c.created_at.desc(), media.c.id.desc()
 Place = tuple[datetime, str]
 
 _RESTRICTED = "account_id = :account_id AND brand_ids <> '{}'"
-#: Ids, newest first, under each brand restriction within the caller's reach. An account has one restriction per
-#: restricted token, however many files.
+#: Ids, newest first, under each brand restriction within the caller's reach: an account has few, and many files.
 _NEWEST_WITHIN = text(
     f"""
     WITH RECURSIVE {distinct_values("restrictions", "media", "brand_ids", _RESTRICTED)}

@@ -11,7 +11,6 @@ from chassis.db.clock import clock_now
 from media.models import Removal, Stored, chores, media, removals, uploads
 from media.store import REAL_NOW, Store, next_rows
 
-#: The row in `chores` of the search for orphaned objects.
 _ORPHANS = "orphans"
 
 

@@ -7,8 +7,7 @@ from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Re
 
 #: The next marker between segments: like libjpeg, this skips stray bytes, fill bytes and restart markers.
 _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]", re.DOTALL)
-#: In scan data 0xFF is followed by 0 or a restart marker. Other markers end the scan, but those without a meaning and
-#: the number of lines are damage: decoders go on after them.
+#: The end of scan data: any marker but restarts, and those that decoders skip (without a meaning, number of lines).
 _SCAN_END = re.compile(rb"\xff[^\x00-\xbf\xd0-\xd7\xdc\xff]", re.DOTALL)
 #: Decoders need a full pass for each scan; real progressive files have about ten. Our choice.
 _MAX_SCANS = 100
