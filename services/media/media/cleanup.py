@@ -72,7 +72,7 @@ def remove_unused(context: AppContext) -> int:
 
 
 def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequence[Stored]]) -> int:
-    """Calls `take`, which deletes rows and returns them, and adds removals of their objects. Returns how many."""
+    """Calls `take` to delete rows, and adds removals of these rows' objects. Returns how many rows there were."""
     with context.database.transaction() as connection:
         taken = take(connection)
         Removals(connection).add(taken)

@@ -25,7 +25,7 @@ class Settings(Record):
     public_base_url: str
     #: Sandboxed processes at once. Each may take a gigabyte of memory for a moment. Our choice.
     confined_at_once: int
-    #: Videos copied at once, each in 2.25 times its size of the temporary folder; `AppContext` may lower it. Our choice.
+    #: Videos copied at once; `AppContext` may lower it. Each takes 2.25 times its size of TMPDIR. Our choice.
     videos_at_once: int
     #: Calls, handlers and loops at once; inspections and waiting videos may take a part of them (context.py).
     workers: int
@@ -57,7 +57,7 @@ class Settings(Record):
 
 
 def _path_of_ffmpeg() -> str:
-    """Returns the path of FFMPEG's program, by default imageio-ffmpeg's. Raises ConfigError if there is none."""
+    """Returns the path of the program in FFMPEG, or of imageio-ffmpeg's. Raises ConfigError if there is none."""
     try:
         name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
     except RuntimeError as error:

@@ -84,7 +84,7 @@ def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) ->
 
 
 def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
-    """Whether a file or upload belongs to the caller's account, and only to brands that the caller may use."""
+    """Whether the caller may access a file or upload: it is of this account, and of brands that the token reaches."""
     reach = caller.brand_ids
     is_within = reach is None or (bool(row.brand_ids) and set(row.brand_ids) <= set(reach))
     return row.account_id == caller.account_id and is_within

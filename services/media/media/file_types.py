@@ -11,6 +11,7 @@ HEAD_BYTES = 64
 UNDECLARED = "application/octet-stream"
 #: What clients send that do not know the type.
 _VAGUE = ("", UNDECLARED, "binary/octet-stream", "image/*", "video/*", "*/*")
+_ACCEPTED = {**MIME_TYPES, **CONVERTED_TYPES}
 #: Other names of accepted types: those of browsers, phones and older programs.
 _ALIASES = {
     "image/jpg": "image/jpeg",
@@ -38,15 +39,14 @@ _TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
 
 
 def check_declared(ending: str, mime_type: str) -> str:
-    """Returns the type that the client declares, under its registered name; UNDECLARED for none, and for one such as
+    """Returns the type that the client declares, under its registered name; UNDECLARED if it declares none, or
     `image/*`. Raises UPLOAD_ERROR for a type that is not accepted, and for an `ending` that the spec refuses by name.
     """
     declared = mime_type.partition(";")[0].strip().lower()
     declared = UNDECLARED if declared in _VAGUE else _ALIASES.get(declared, declared)
-    accepted = {**MIME_TYPES, **CONVERTED_TYPES}
-    if declared != UNDECLARED and declared not in accepted:
+    if declared != UNDECLARED and declared not in _ACCEPTED:
         message = f"Files of the type {declared[:100]} are not accepted. {_TAKEN}"
-        raise ApiError(UPLOAD_ERROR, message, allowed=sorted(accepted))
+        raise ApiError(UPLOAD_ERROR, message, allowed=sorted(_ACCEPTED))
     if ending in _REFUSED_ENDINGS:
         raise ApiError(UPLOAD_ERROR, f"Files named {ending} are not accepted. {_TAKEN}")
     return declared
@@ -57,12 +57,9 @@ def ending_of(declared: str, ending: str) -> str:
     that type's usual one. It is `.jpg` for types that are converted, and may be empty for UNDECLARED.
     """
     if declared == UNDECLARED:
-        kept = [it for endings in MIME_TYPES.values() for it in endings]
-        other = ".jpg" if any(ending in endings for endings in CONVERTED_TYPES.values()) else ""
-    else:
-        kept = list(MIME_TYPES.get(declared, ()))
-        other = kept[0] if kept else ".jpg"
-    return ending if ending in kept else other
+        declared = next((mime_type for mime_type, endings in _ACCEPTED.items() if ending in endings), "")
+    kept = MIME_TYPES.get(declared, (".jpg",) if declared else ("",))
+    return ending if ending in kept else kept[0]
 
 
 def true_type(declared: str, head: bytes) -> str:

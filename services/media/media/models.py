@@ -67,9 +67,7 @@ class Upload(Stored):
     replaced_bytes: int | None
 
     def arrived(self, size_bytes: int | None, announced_bytes: int) -> bool:
-        """Whether `size_bytes`, the size of the stored object, is the announced one and within the reservation, or that
-        of the file which an earlier inspection has put in the object's place.
-        """
+        """Whether the whole file is stored: with the announced size, or with that of the file which replaced it."""
         is_announced = size_bytes == announced_bytes <= self.size_bytes
         return size_bytes is not None and (size_bytes == self.replaced_bytes or is_announced)
 

@@ -30,7 +30,7 @@ def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
 
 
 def _size(data: mmap.mmap, at: int) -> int:
-    """Returns the size in bytes of the message with its content at `at`; that of UUID and name if it is no message."""
+    """Returns the size of the message whose content begins at `at`, in bytes; if it is none, that of UUID and name."""
     # A size above 254 is written as several bytes, of which all but the last are 255.
     size, before = data[at - 1], at - 2
     while before >= 0 and data[before] == 0xFF and size <= _MOST_BYTES:
@@ -40,7 +40,7 @@ def _size(data: mmap.mmap, at: int) -> int:
 
 
 def _blank(data: mmap.mmap, at: int, length: int) -> None:
-    """Overwrites `length` bytes from `at` on, but not 0, 0, 3, whose 3 does not count (emulation, H.264 7.4.1)."""
+    """Overwrites `length` bytes from `at` on. In 0, 0, 3 the 3 does not count (H.264 7.4.1): these three bytes stay."""
     while length > 0 and at < len(data):
         if data[at : at + 3] == b"\0\0\3":
             at, length = at + 3, length - 2

@@ -1,6 +1,4 @@
-"""Searches an image file, as it will be stored, for embedded web pages, programs and archives. Those that are
-recognized by the first byte of a file alone are left out, because here it is that of an image.
-"""
+"""Searches an image file, as it will be stored, for embedded web pages, programs and archives."""
 
 import os
 import re
@@ -8,6 +6,7 @@ from collections.abc import Iterable
 
 from media.decoder.formats import Bytes, Refused
 
+#: Not those that are known by a file's first byte alone, because here it is that of an image.
 #: Six bytes or more each: 4 KiB of random bytes contain one by chance less than once in a hundred million times.
 _ACTIVE = re.compile(
     rb"<script[\s>/]|<\?php\s|<html[\s>]|<!doctype\s+html|<svg\s[^>]{0,500}xmlns|<iframe[\s>]|<body[\s>]|<object[\s>]"

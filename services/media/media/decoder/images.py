@@ -46,9 +46,9 @@ _DECODED_WHOLE_PIXELS = 1_000_000
 
 
 def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Checks the image in the first of `files`, open descriptors. If it may not be stored as it is, writes a changed
-    one into the second. Returns `mime_type` to store, `width` and `height` as displayed, and `changed`: whether the
-    second file was written. For an image that is not accepted returns only `refused`, the reason.
+    """Checks the image `files[0]`, an open descriptor. If it may not be stored as it is, writes a changed one into
+    `files[1]`. Returns `mime_type` to store, `width` and `height` as displayed, and `changed`: whether the second file
+    was written. For an image that is not accepted returns only `refused`, the reason.
     """
     (uploaded, replacement), mime_type = files, argument["mime_type"]
     try:
@@ -65,7 +65,7 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """Writes the image without metadata into `replacement`, if needed. Returns its orientation and whether it was."""
+    """Writes the image without metadata into `replacement`, if it has any. Returns orientation and whether it wrote."""
     # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
     picture = _PARSERS[mime_type](data)
@@ -106,7 +106,6 @@ def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
 
 
 def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int]:
-    """Writes the image into `replacement` as an upright JPEG with its colour profile. Returns width and height."""
     with opened(descriptor, mime_type) as image:
         if getattr(image, "is_animated", False) and mime_type == "image/avif":
             raise Refused("Animated AVIF files are not accepted. Export the animation as GIF, WebP or MP4.")

@@ -30,19 +30,15 @@ def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, An
         is_fine = image.width * image.height <= _FINE_PIXELS
         image.draft(None, (2 * longest, 2 * longest))  # JPEG: a half, a quarter or an eighth is faster
         flat, profile = upright(image, 2 * longest if is_fine else longest), profile_of(image)
-    if width and height:
-        flat = _scaled(flat, (width, height))
+    if width and height and flat.size != (width, height):
+        flat = flat.resize((width, height), Image.Resampling.LANCZOS)
     elif max(flat.size) > longest:
         flat.thumbnail((longest, longest), Image.Resampling.LANCZOS, reducing_gap=None)
     with os.fdopen(os.dup(files[1]), "w+b") as to:
         while not _save(flat, to, argument["max_bytes"], profile) and min(flat.size) > 1:
             smaller = (max(1, round(flat.width * _SMALLER)), max(1, round(flat.height * _SMALLER)))
-            flat = _scaled(flat, smaller)
+            flat = flat.resize(smaller, Image.Resampling.LANCZOS)
     return {"width": flat.width, "height": flat.height}
-
-
-def _scaled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    return image if image.size == size else image.resize(size, Image.Resampling.LANCZOS)
 
 
 def _save(image: Image.Image, to: IO[bytes], max_bytes: int, profile: bytes | None) -> bool:

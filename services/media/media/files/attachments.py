@@ -21,14 +21,8 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
         for media_id in request.media_ids:
             reachable(caller, found.get(media_id), "media_ids")
         attachments.detach_provisional(request.post_id, keep=request.media_ids)
-        attachments.attach(
-            caller.account_id,
-            request.post_id,
-            found,
-            confirmed=False,
-            revision=request.revision,
-            operation_id=caller.operation_id,
-        )
+        of_post = {"post_id": request.post_id, "revision": request.revision, "account_id": caller.account_id}
+        attachments.attach(found, **of_post, operation_id=caller.operation_id, confirmed=False)
         found = files.many(request.media_ids)
         renditions.begin(connection, found.values(), request.platforms)
     renditions.RENDITIONS_DUE.wake()
@@ -61,7 +55,8 @@ def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> N
     is_pending = word.state == "pending"
     attachments.release(word.post_id, word.revision, keep=held if is_pending else ())
     if is_pending:
-        attachments.attach(account_id, word.post_id, held, confirmed=True, revision=word.revision)
+        of_post = {"post_id": word.post_id, "revision": word.revision, "account_id": account_id}
+        attachments.attach(held, **of_post, confirmed=True)
     if word.state in ("pending", "published"):
         files.mark(held, "attached_at")
     if word.state == "published":

@@ -46,7 +46,6 @@ def _file(context: AppContext, row: MediaRow, request: GetFiles, began: float) -
 
 
 def _facts(row: MediaRow, made: Rendition | None) -> FileFacts:
-    """Returns the properties of a file, or of its rendition."""
     if made is None:
         return row.facts
     return FileFacts(

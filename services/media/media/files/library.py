@@ -23,13 +23,8 @@ def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> ap
             rows, end = files.many(asked), None
             shown = [rows[it] for it in asked if it in rows and reaches(caller, rows[it])]
         else:
-            shown, end = files.newest(
-                caller.account_id,
-                brand_ids=caller.brand_ids,
-                after=decode_position(request.cursor),
-                limit=request.limit,
-                narrowed=narrowing(request.type, request.unused, request.search),
-            )
+            narrowed = narrowing(request.type, request.unused, request.search)
+            shown, end = files.newest(caller, decode_position(request.cursor), request.limit, narrowed)
         quota = context.storage(connection, caller)
     cursor = encode_position(*end) if end is not None else None
     media = tuple(map(context.view, shown))

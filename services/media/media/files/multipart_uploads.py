@@ -1,6 +1,5 @@
 """Multipart uploads: clients put the parts of a large file into the storage, at URLs that fix each part's size."""
 
-from datetime import timedelta
 from functools import partial
 
 from contracts.caller import Caller
@@ -8,24 +7,20 @@ from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiEr
 from contracts.media import BeginParts, CompleteParts, Part, UploadedMedia, UploadParts
 from media.context import AppContext
 from media.files import uploads
+from media.files.uploads import PART_BYTES, PARTS_RESERVED
 from media.models import Upload
 from media.storage.bucket import NoSuchUpload
 from media.store.uploads import Uploads
-
-#: S3 refuses parts below 5 MiB, except for the last. Our choice.
-PART_BYTES = 8 * 2**20
-#: Our choice.
-RESERVED = timedelta(hours=24)
 
 
 def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadParts:
     """Begins a multipart upload: reserves storage and returns a URL for each part. A repeated operation gets the same
     upload. Raises the errors of `uploads.reserve`, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
-    upload = uploads.reserve(context, caller, request, RESERVED, part_size_bytes=PART_BYTES)
+    upload = uploads.reserve(context, caller, request)
     name, parts_id = upload.object_name, upload.parts_id or _parts_id(context, upload)
     parts = tuple(
-        Part(number=number, url=context.bucket.part_url(name, parts_id, number, size_bytes, RESERVED))
+        Part(number=number, url=context.bucket.part_url(name, parts_id, number, size_bytes, PARTS_RESERVED))
         for number, size_bytes in enumerate(_sizes(upload), 1)
     )
     expires_at = upload.expires_at
@@ -78,7 +73,6 @@ def _assemble_parts(context: AppContext, request: CompleteParts, upload: Upload)
 
 
 def _sizes(upload: Upload) -> list[int]:
-    """Returns the size of each part in bytes."""
     size = upload.part_size_bytes or PART_BYTES
     whole, rest = divmod(upload.size_bytes, size)
     return [size] * whole + ([rest] if rest else [])

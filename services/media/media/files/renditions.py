@@ -1,6 +1,5 @@
 """Renditions: files made of uploads so that platforms take them (`contracts.renditions`). They are made in the
-background once a file is attached to a post; a picture that is needed earlier is made at once. If the process that
-makes one dies, its lease lapses, and another makes it under the same name.
+background, or at once for a picture that is needed already. If a process dies, another makes its rendition.
 """
 
 import time
@@ -98,7 +97,7 @@ def renew_claims(context: AppContext) -> int:
 
 
 def forget_unneeded(context: AppContext) -> int:
-    """Marks renditions that no post needs, and deletes marked ones, objects first. Returns how many there were."""
+    """Marks renditions that no post needs, and deletes those marked. Returns how many it marked and deleted."""
     with context.database.transaction() as connection:
         marked = Renditions(connection).mark_unneeded(_KEPT_UNUSED, _BATCH)
     with context.database.reading() as connection:

@@ -13,7 +13,6 @@ from media.context import AppContext
 from media.decoder.formats import Refused
 from media.inspection import rendition_making
 from media.inspection.ffmpeg import FfmpegEnded
-from media.models import MediaRow
 from media.store.files import Files
 
 log = structlog.get_logger()
@@ -36,8 +35,12 @@ def make_due(context: AppContext) -> int:
     if row is None:
         return 0
     name = row.object_of(thumbnail_of(row.slug))
+    sides = row.width or _SIDE, row.height or _SIDE
+    scale = min(1.0, _SIDE / max(sides))
+    width, height = (max(1, round(side * scale)) for side in sides)
+    need = Need(mime_type=JPEG, max_bytes=_MAX_BYTES, width=width, height=height)
     try:
-        size_bytes = rendition_making.make(context, row, _need(row), name)["size_bytes"]
+        size_bytes = rendition_making.make(context, row, need, name)["size_bytes"]
     except Refused as refusal:
         log.warning("thumbnail_failed", media_id=row.id, reason=str(refusal))
         size_bytes = 0
@@ -52,10 +55,3 @@ def make_due(context: AppContext) -> int:
     if not is_there and size_bytes:  # deleted meanwhile
         context.bucket.remove(name)
     return 1
-
-
-def _need(row: MediaRow) -> Need:
-    sides = row.width or _SIDE, row.height or _SIDE
-    scale = min(1.0, _SIDE / max(sides))
-    width, height = (max(1, round(side * scale)) for side in sides)
-    return Need(mime_type=JPEG, max_bytes=_MAX_BYTES, width=width, height=height)

@@ -27,6 +27,10 @@ log = structlog.get_logger()
 
 #: A stream through the gateway takes minutes at most. Our choice.
 RESERVED = timedelta(minutes=15)
+#: A client has a day for a multipart upload. Our choice.
+PARTS_RESERVED = timedelta(hours=24)
+#: S3 refuses parts below 5 MiB, except for the last. Our choice.
+PART_BYTES = 8 * 2**20
 #: Inspecting the largest file takes seconds; after this time another call may try. Our choice.
 _INSPECTION_LEASE = timedelta(minutes=3)
 #: How long the call that removes a file has for it before the background loop tries it as well. Our choice.
@@ -36,7 +40,7 @@ _GONE = "The upload does not exist or has expired. Start a new one."
 
 def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTicket:
     """Reserves storage for an upload and returns where to put the bytes. Raises the errors of `reserve`."""
-    upload = reserve(context, caller, request, RESERVED)
+    upload = reserve(context, caller, request)
     return UploadTicket(
         upload_id=upload.id,
         url=context.bucket.put_url(upload.object_name, RESERVED),
@@ -45,14 +49,7 @@ def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTi
     )
 
 
-def reserve(
-    context: AppContext,
-    caller: Caller,
-    request: BeginUpload | BeginParts,
-    valid_for: timedelta,
-    *,
-    part_size_bytes: int | None = None,
-) -> Upload:
+def reserve(context: AppContext, caller: Caller, request: BeginUpload | BeginParts) -> Upload:
     """Reserves storage for an upload and returns its row. A repeated operation gets the multipart upload that it began;
     if an AI job uploads its file again, its earlier reservation ends. Raises UPLOAD_ERROR for a type that is not
     accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and QUOTA_EXCEEDED if the account has too little
@@ -65,8 +62,9 @@ def reserve(
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
     if request.size_bytes > plan.max_file_bytes:
         raise ApiError(FILE_TOO_LARGE, max_file_bytes=plan.max_file_bytes)
+    in_parts = isinstance(request, BeginParts)
     generated = isinstance(request, BeginUpload) and request.generated
-    operation_id = caller.operation_id if generated or part_size_bytes else None
+    operation_id = caller.operation_id if generated or in_parts else None
     values = {
         "id": new_id("upl"),
         "account_id": caller.account_id,
@@ -79,7 +77,7 @@ def reserve(
         "slug": names.slug("" if generated else request.filename, file_types.ending_of(declared, ending)),
         "mime_type": declared,
         "size_bytes": request.size_bytes,
-        "part_size_bytes": part_size_bytes,
+        "part_size_bytes": PART_BYTES if in_parts else None,
     }
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
@@ -89,7 +87,7 @@ def reserve(
                 return begun
             Removals(connection).add(uploads.take_of_operation(caller.account_id, operation_id))
         context.check_room(connection, caller, request.size_bytes)
-        return uploads.add(values, valid_for)
+        return uploads.add(values, PARTS_RESERVED if in_parts else RESERVED)
 
 
 def commit(context: AppContext, caller: Caller, request: CommitUpload) -> UploadedMedia:
@@ -146,9 +144,7 @@ def _inspect_and_keep(
 
 
 def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts) -> MediaRow:
-    """Turns the claimed upload into a file and returns it. Returns the file that another call made of the same upload
-    or AI job, if there is one. Raises QUOTA_EXCEEDED if the file grew beyond the free storage when it was converted.
-    """
+    """Makes a file of the claimed upload, or finds the one that another call has made of it. Returns the file."""
     with context.database.transaction() as connection:
         files, uploads = Files(connection), Uploads(connection)
         grown_bytes = (facts.size_bytes or 0) - upload.size_bytes
@@ -191,7 +187,7 @@ def remove(
 
 def _kept_by_other(connection: Connection, upload_id: str) -> MediaRow:
     """Returns the file that another call made of the upload. Raises SERVICE_UNAVAILABLE while that call is at work, and
-    NOT_FOUND if it made none.
+    NOT_FOUND if the upload ended without becoming a file.
     """
     # In this order: the other call may turn the upload into media between the two statements.
     if Uploads(connection).get(upload_id) is not None:

@@ -62,6 +62,9 @@ def described(text: str) -> Film:
     is_usual = pictures[1] != "h264" or pixels is None or pixels[0] in _USUAL_PIXELS
     sound = _SOUND.search(text)
     bits = _KILOBITS.search(sound[0]) if sound else None
+    codec, named = (sound[2], _NOT_NAMED.sub("", sound[1])) if sound else ("none", "none")
+    usual = _USUAL_AAC.match(named)
+    is_named = codec == "aac" and not (usual and int(usual[1]) <= _MAX_HERTZ)
     return Film(
         type="video",
         width=width,
@@ -69,14 +72,8 @@ def described(text: str) -> Film:
         duration_seconds=round(seconds, 3) if 0 < seconds < _MAX_SECONDS else None,
         frame_rate=float(rate[1]) or None if rate else None,
         video_codec=pictures[1] if is_usual else f"{pictures[1]} {pixels and pixels[0]}",
-        audio_codec=_audio_codec(*sound.groups()) if sound else "none",
+        audio_codec=named if is_named else codec,
         hdr=hdr and hdr[1],
         has_square_pixels=wide == high,
         sound_bits_a_second=int(bits[1]) * 1_000 if bits else 0,
     )
-
-
-def _audio_codec(description: str, codec: str) -> str:
-    named = _NOT_NAMED.sub("", description)
-    usual = _USUAL_AAC.match(named)
-    return codec if codec != "aac" or (usual and int(usual[1]) <= _MAX_HERTZ) else named

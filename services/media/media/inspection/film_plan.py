@@ -1,8 +1,8 @@
 """Decides what ffmpeg must do so that a video fits a platform's need: copy it into an MP4, or encode it anew. Pure.
 
-What is encoded anew meets the limits that platforms do not tell in tables: X takes only H.264, AAC-LC, 4:2:0, closed
-groups of pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads), Instagram at most 48
-kHz and 25 Mbit/s (reference of IG User Media). The picture is never cropped, and the length stays.
+What is encoded anew also meets limits that platforms' tables do not name. X takes H.264, AAC-LC, 4:2:0, closed groups
+of pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads), Instagram 48 kHz and 25
+Mbit/s (reference of IG User Media).
 """
 
 import os
@@ -63,7 +63,7 @@ def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
 
 
 def bits_a_second(need: Need, film: Film) -> int:
-    """Returns the bit rate for the pictures: what the need's bytes allow, the source is worth, and platforms take."""
+    """Returns the bit rate for the pictures: the highest that fits the need's bytes, is useful, and platforms take."""
     seconds = film.duration_seconds or _UNKNOWN_SECONDS
     sound = film.sound_bits_a_second if _copies_sound(film) else _SOUND_BITS_A_SECOND
     fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - sound

@@ -64,7 +64,7 @@ class Bucket:
         return self._client.presigned_put_object(self._bucket, name, valid_for)
 
     def get_url(self, name: str, mime_type: str) -> str:
-        """Returns a URL that allows to read the object for an hour. The response has this `mime_type`."""
+        """Returns a URL with which the object can be read for an hour. The response has this `mime_type`."""
         said: _Query = {"response-content-type": mime_type, "response-cache-control": FOREVER}
         return self._client.presigned_get_object(self._bucket, name, _HOUR, response_headers=said)
 

@@ -4,6 +4,7 @@ After that it only prevents that the file is removed, because the post's event m
 
 from collections.abc import Collection
 from datetime import timedelta
+from typing import Any
 
 from sqlalchemy import and_, case, delete, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
@@ -19,21 +20,13 @@ IS_COUNTED = or_(attachments.c.confirmed, attachments.c.created_at > clock_now()
 
 
 class Attachments(Store):
-    def attach(
-        self,
-        account_id: str,
-        post_id: str,
-        media_ids: Collection[str],
-        *,
-        confirmed: bool,
-        revision: int,
-        operation_id: str | None = None,
-    ) -> None:
-        """Attaches files for this revision of a post. Confirmed ones stay so; others count for COUNTED_FOR from now."""
+    def attach(self, media_ids: Collection[str], **row: Any) -> None:
+        """Attaches files to a post; `row` has the further columns. A file that is attached already stays confirmed; a
+        provisional one counts for COUNTED_FOR from now on.
+        """
         if not media_ids:
             return
-        row = {"post_id": post_id, "account_id": account_id, "confirmed": confirmed, "revision": revision}
-        row |= {"created_at": clock_now(), "operation_id": operation_id}
+        row["created_at"] = clock_now()
         statement = insert(attachments).values([row | {"media_id": media_id} for media_id in media_ids])
         old, new = attachments.c, statement.excluded
         merged = or_(old.confirmed, new.confirmed)
@@ -48,7 +41,9 @@ class Attachments(Store):
         self._count(delete(attachments).where(attachments.c.post_id == post_id))
 
     def release(self, post_id: str, revision: int, keep: Collection[str] = ()) -> None:
-        """Detaches files of a post's revisions up to `revision` and makes later ones provisional, but for `keep`."""
+        """Detaches those files of a post that were attached for a revision up to `revision`. Files attached for a later
+        revision become provisional again. The media ids in `keep` are left as they are.
+        """
         others = and_(attachments.c.post_id == post_id, attachments.c.media_id.not_in(keep))
         self._count(delete(attachments).where(others, attachments.c.revision <= revision))
         later = update(attachments).where(others, attachments.c.confirmed)

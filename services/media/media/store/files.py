@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from chassis.db.clock import clock_now
 from chassis.db.ranges import distinct_values
 from chassis.ids import is_id
+from contracts.caller import Caller
 from contracts.renditions import FileFacts
 from media.models import MediaRow, Upload, attachments, deletions, media
 from media.store import REAL_NOW, Store, next_rows
@@ -50,7 +51,9 @@ _READ = 1_000
 
 
 def narrowing(kind: str | None, unused: bool, search: str | None) -> list[ColumnElement[bool]]:
-    """Returns SQL conditions: the kind; `unused`: never published, no pending post; `search`: part of the name."""
+    """Returns SQL conditions for a list of files: `kind` (photo or video); `unused`, files that were never published
+    and have no pending post; `search`, a part of the name.
+    """
     found = []
     if kind is not None:
         found.append(media.c.mime_type.startswith("image/" if kind == "photo" else "video/"))
@@ -92,19 +95,13 @@ class Files(Store):
         return {row.id: row for row in self._all(_ALL.where(is_wanted), MediaRow)}
 
     def newest(
-        self,
-        account_id: str,
-        *,
-        brand_ids: Collection[str] | None,
-        after: Place | None,
-        limit: int,
-        narrowed: Sequence[ColumnElement[bool]] = (),
+        self, caller: Caller, after: Place | None, limit: int, narrowed: Sequence[ColumnElement[bool]] = ()
     ) -> tuple[list[MediaRow], Place | None]:
-        """Returns one page of files, newest first, and the place after which the next page begins; None at the end.
-        `brand_ids`: the brands that the caller's token may use, None for all. With conditions in `narrowed` only the
-        next _READ files are searched, so that a page may be short or empty before the end.
+        """Returns one page of the files that the caller may see, newest first, and the place after which the next
+        begins; None at the end. With conditions in `narrowed` only the next _READ files are searched, so that a page
+        may be short.
         """
-        within = self._within(account_id, brand_ids, after, _READ if narrowed else limit + 1)
+        within = self._within(caller, after, _READ if narrowed else limit + 1)
         files, end = _ALL.where(*within, *narrowed), None
         if narrowed:
             places = select(media.c.created_at, media.c.id).where(*within).order_by(*_NEWEST_FIRST)
@@ -117,16 +114,16 @@ class Files(Store):
             end = (found[limit - 1].created_at, found[limit - 1].id)
         return found[:limit], end
 
-    def _within(
-        self, account_id: str, brand_ids: Collection[str] | None, after: Place | None, most: int
-    ) -> list[ColumnElement[bool]]:
-        """Returns conditions for what the caller may see after a place; with brand limits only the first `most`."""
+    def _within(self, caller: Caller, after: Place | None, most: int) -> list[ColumnElement[bool]]:
+        """Returns SQL conditions for the files after `after` that the caller may see. For a token that is limited to
+        brands they are only the first `most` files.
+        """
         found = [] if after is None else [_place < after]
-        if brand_ids is None:
-            return [media.c.account_id == account_id, *found]
+        if caller.brand_ids is None:
+            return [media.c.account_id == caller.account_id, *found]
         at, before_id = after or (_LAST, "")
-        values = {"account_id": account_id, "reach": list(brand_ids), "before_at": at, "before_id": before_id}
-        values["limit"] = most
+        reach = {"account_id": caller.account_id, "reach": list(caller.brand_ids)}
+        values = {**reach, "before_at": at, "before_id": before_id, "limit": most}
         return [media.c.id.in_(self._connection.execute(_NEWEST_WITHIN, values).scalars().all()), *found]
 
     def remove(self, media_id: str) -> None:

@@ -26,11 +26,10 @@ class Renditions(Store):
         `again` makes a failed one pending. The file's row must exist: lock it, or check it in this transaction.
         """
         asked: dict[str, Any] = {"asked_at": clock_now()}
-        new = {"need_key": need.key, "need": msgspec.to_builtins(need), "state": "pending"}
-        new["slug"] = names.rendition_slug(row.slug, MIME_TYPES[need.mime_type][0])
-        statement = insert(renditions).values(
-            id=new_id("rnd"), media_id=row.id, kind=row.kind, **new, **asked
-        )
+        of_need = {"need_key": need.key, "need": msgspec.to_builtins(need), "state": "pending"}
+        slug = names.rendition_slug(row.slug, MIME_TYPES[need.mime_type][0])
+        new = {"id": new_id("rnd"), "media_id": row.id, "kind": row.kind, "slug": slug}
+        statement = insert(renditions).values(**new, **of_need, **asked)
         if again:
             is_failed = renditions.c.state == "failed"
             asked["state"] = case((is_failed, "pending"), else_=renditions.c.state)
@@ -97,7 +96,6 @@ class Renditions(Store):
         self._count(delete(renditions).where(renditions.c.id.in_(rendition_ids), ~_IS_NEEDED))
 
     def _change(self, rendition_id: str, **values: Any) -> None:
-        """Changes columns of a rendition, if it is still pending."""
         is_pending = and_(renditions.c.id == rendition_id, renditions.c.state == "pending")
         self._count(update(renditions).where(is_pending).values(values))
 

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from contracts import media as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from media import cleanup
-from media.files import library, multipart_uploads
+from media.files import library, multipart_uploads, uploads
 from media.store.attachments import Attachments
 
 
@@ -196,9 +196,7 @@ def test_deletion_is_retried_after_an_outage_of_the_storage(
 
 
 def test_an_unfinished_multipart_upload_is_aborted_after_a_day(world: World) -> None:
-    request = api.BeginParts(
-        filename="a.mp4", mime_type="video/mp4", size_bytes=multipart_uploads.PART_BYTES + 5
-    )
+    request = api.BeginParts(filename="a.mp4", mime_type="video/mp4", size_bytes=uploads.PART_BYTES + 5)
     begun = multipart_uploads.begin(world.context, world.caller(), request)
     assert urllib3.request("PUT", begun.parts[1].url, body=b"12345").status == 200
     world.shift(hours=25)

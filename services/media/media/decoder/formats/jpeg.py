@@ -65,7 +65,7 @@ def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[byt
 
 
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
-    """Keeps JFIF without its thumbnail, the colour profile and Adobe's colour transform; notes the orientation."""
+    """Handles an application segment: keeps JFIF, colour profile and Adobe's transform, and reads the orientation."""
     body = bytes(segment[4:40])
     if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
         head.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")

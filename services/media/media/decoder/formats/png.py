@@ -75,7 +75,7 @@ def _other(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
 
 
 def _exif_in_text(kind: bytes, text: bytes) -> bytes:
-    """Returns the EXIF block in ImageMagick's text: digits from the fourth line on; no bytes if it has none."""
+    """Returns the EXIF block that ImageMagick wrote in hexadecimal digits from the fourth line on, or no bytes."""
     try:
         if kind == b"zTXt":
             text = zlib.decompressobj().decompress(text[1:], _MAX_TEXT_BYTES)
