@@ -1,7 +1,4 @@
-"""Background clean-up: removes unfinished uploads, files and rows that are not needed any more, and deletes their
-objects from the storage. Each removal (table `removals`) is tried until the storage confirms it. Every replica may run
-all of this.
-"""
+"""Background clean-up: deletes what is unfinished or not needed any more, in the database and in the storage."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -36,16 +33,13 @@ _KEEP_DELETIONS = timedelta(hours=48)
 #: An object exists without a row for moments only; this is far longer. Our choice.
 _ORPHAN_AGE = timedelta(hours=1)
 _REMOVALS, _ROWS = 50, 100
-#: Object names per listing page, and pages per tick: a tick takes seconds. Our choice.
-_PAGE, _PAGES = 1000, 50
-#: Wakes the loop that runs `remove_due`.
+#: Object names that one run of `remove_orphans` lists: one page of the storage's listing.
+_PAGE = 1000
 REMOVALS_DUE = Waker()
 
 
 def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
-    """Aborts the multipart upload, deletes all objects under the key, and then the row in `removals`. Returns False,
-    and keeps the row, when the storage is down.
-    """
+    """Deletes a key's objects and multipart upload, then its row in `removals`. Returns False in a storage outage."""
     try:
         if ended.parts_id is not None:
             context.bucket.abort_parts(f"{ended.key}/{ended.slug}", ended.parts_id)
@@ -78,9 +72,7 @@ def remove_unused(context: AppContext) -> int:
 
 
 def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequence[Stored]]) -> int:
-    """Calls `take`, which deletes rows and returns them, and lists their objects for removal. Returns how many rows
-    there were.
-    """
+    """Calls `take` to delete rows, and adds removals of these rows' objects. Returns how many rows there were."""
     with context.database.transaction() as connection:
         taken = take(connection)
         Removals(connection).add(taken)
@@ -91,9 +83,7 @@ def _remove(context: AppContext, event: str, take: Callable[[Connection], Sequen
 
 
 def drop_unconfirmed(context: AppContext) -> int:
-    """Deletes attachments to posts that were never stored, and old rows about posts and deletions. Returns how many
-    rows it deleted.
-    """
+    """Deletes old rows of unconfirmed attachments, of posts and of deletions. Returns 0 if there were none."""
     with context.database.transaction() as connection:
         attachments = Attachments(connection)
         dropped = attachments.drop_provisional(_KEEP_PROVISIONAL, _ROWS)
@@ -102,11 +92,8 @@ def drop_unconfirmed(context: AppContext) -> int:
 
 
 def remove_orphans(context: AppContext) -> int:
-    """Deletes stored objects that belong to no row, such as bytes that arrived after their upload had ended. Objects
-    whose names are not in our format stay.
-
-    Does nothing unless the search is due. The position is saved after each page, so that an interrupted run loses
-    nothing. Returns 1 if it stopped before the end of the list, else 0.
+    """If the search is due, reads the next page of the bucket's list and deletes its objects that belong to no row.
+    Objects whose names are not in our format stay. Returns 1 if the list has more pages, else 0.
     """
     with context.database.transaction() as connection:
         every = timedelta(seconds=context.settings.orphan_sweep_seconds)
@@ -114,20 +101,15 @@ def remove_orphans(context: AppContext) -> int:
         if not is_claimed:
             return 0
         now = clock.now(connection)
-    found = context.bucket.names(after)
-    for number in range(1, _PAGES + 1):
-        page = list(itertools.islice(found, _PAGE))
-        keys = {name.partition("/")[0] for name, stored_at in page if stored_at < now - _ORPHAN_AGE}
-        with context.database.reading() as connection:
-            orphans = Removals(connection).orphan_keys([key for key in keys if names.is_key(key)])
-        for key in orphans:
-            context.bucket.remove_key(key)
-        if orphans:
-            log.info("orphans_removed", count=len(orphans))
-        is_last = len(page) < _PAGE
-        is_due = number == _PAGES and not is_last
-        with context.database.transaction() as connection:
-            Removals(connection).note_search(None if is_last else page[-1][0], is_due=is_due)
-        if is_last:
-            return 0
-    return 1
+    page = list(itertools.islice(context.bucket.names(after), _PAGE))
+    keys = {name.partition("/")[0] for name, stored_at in page if stored_at < now - _ORPHAN_AGE}
+    with context.database.reading() as connection:
+        orphans = Removals(connection).orphan_keys([key for key in keys if names.is_key(key)])
+    for key in orphans:
+        context.bucket.remove_key(key)
+    if orphans:
+        log.info("orphans_removed", count=len(orphans))
+    is_last = len(page) < _PAGE
+    with context.database.transaction() as connection:
+        Removals(connection).note_search(None if is_last else page[-1][0])
+    return 0 if is_last else 1

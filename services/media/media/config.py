@@ -25,16 +25,14 @@ class Settings(Record):
     public_base_url: str
     #: Sandboxed processes at once. Each may take a gigabyte of memory for a moment. Our choice.
     confined_at_once: int
-    #: How many videos are copied at once; fewer if `confined_at_once` is not larger (context.py). Each takes 2.25 times
-    #: its size of the temporary folder. Our choice.
+    #: Videos copied at once; `AppContext` may lower it. Each takes 2.25 times its size of TMPDIR. Our choice.
     videos_at_once: int
-    #: Calls, handlers and loops at once, of which inspections and waiting videos may take a part (context.py).
+    #: Calls, handlers and loops at once; inspections and waiting videos may take a part of them (context.py).
     workers: int
     #: Whether the service refuses to start with an incomplete sandbox.
     sandbox_required: bool
     #: How often the whole bucket is searched for orphaned objects. Our choice.
     orphan_sweep_seconds: float
-    #: The path of ffmpeg.
     ffmpeg: str
 
     @classmethod
@@ -59,10 +57,11 @@ class Settings(Record):
 
 
 def _path_of_ffmpeg() -> str:
-    """Returns the path of the program that FFMPEG names, or else of the one that the package imageio-ffmpeg finds.
-    Raises ConfigError if FFMPEG names no program, and RuntimeError if imageio-ffmpeg finds none.
-    """
-    name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
+    """Returns the path of the program in FFMPEG, or of imageio-ffmpeg's. Raises ConfigError if there is none."""
+    try:
+        name = config.text("FFMPEG", "") or imageio_ffmpeg.get_ffmpeg_exe()
+    except RuntimeError as error:
+        raise ConfigError(f"FFMPEG is not set, and the package imageio-ffmpeg has none: {error}") from error
     found = shutil.which(name)
     if found is None:
         raise ConfigError(f"FFMPEG: there is no program {name}")

@@ -1,6 +1,5 @@
 """The objects that all use cases share, created once per process: settings, the bucket and the sandboxed processes."""
 
-from datetime import timedelta
 from fractions import Fraction
 
 from chassis.db.database import Database
@@ -18,16 +17,13 @@ from media.storage.bucket import Bucket
 from media.store import Connection
 from media.store.uploads import Uploads
 
-#: For URLs given to our own services. Our choice.
-URL_VALID_FOR = timedelta(hours=1)
 #: An image of 200 megapixels takes 800 MB decoded. Our choice.
 _LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
 #: An account gets at most this share of the slots that others leave. Our choice.
 _MAX_SHARE = Fraction(1, 2)
 #: An image waits this long for a slot. Our choice.
 _INSPECTION_WAIT_SECONDS = 5.0
-#: A video waits this long for a slot: a copy takes seconds, and ai's calls end after 30 s. The gateway asks again after
-#: that, so uploads wait longer, without a worker. Our choice.
+#: A video waits this long for a slot, as ai's calls end after 30 s; then the gateway asks again. Our choice.
 _VIDEO_WAIT_SECONDS = 25.0
 
 
@@ -42,8 +38,7 @@ class AppContext:
         ).slot
         # Of several sandboxed processes, videos leave one to images.
         videos = max(1, min(settings.videos_at_once, settings.confined_at_once - 1))
-        #: Limits the videos in the temporary folder: `video_slot(account_id)`. Those that wait occupy at most a quarter
-        #: of the workers.
+        #: Limits the videos in the temporary folder: `video_slot(account_id)`. At most a quarter of the workers waits.
         self.video_slot = Limiter(
             videos,
             wait_seconds=_VIDEO_WAIT_SECONDS,
@@ -82,18 +77,14 @@ class AppContext:
 
 
 def reachable(caller: Caller, row: MediaRow | None, field: str | None = None) -> MediaRow:
-    """Returns the file if the caller may access it. Otherwise raises NOT_FOUND, which names `field` if that is
-    given.
-    """
+    """Returns the file if the caller may access it. Otherwise raises NOT_FOUND, naming `field` if it is given."""
     if row is None or not reaches(caller, row):
         raise ApiError(NOT_FOUND, **({"field": field} if field else {}))
     return row
 
 
 def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
-    """Whether the file or upload belongs to the caller's account and, for a token that is limited to some brands, to
-    these brands alone.
-    """
+    """Whether the caller may access a file or upload: it is of this account, and of brands that the token reaches."""
     reach = caller.brand_ids
     is_within = reach is None or (bool(row.brand_ids) and set(row.brand_ids) <= set(reach))
     return row.account_id == caller.account_id and is_within
@@ -101,7 +92,5 @@ def reaches(caller: Caller, row: MediaRow | Upload) -> bool:
 
 @locked_cache
 def context_of(database: Database) -> AppContext:
-    """Returns the context of this process, which the first call creates. Raises ConfigError if a setting is missing or
-    malformed.
-    """
+    """Returns the one context of this process. Raises ConfigError if a setting is missing or malformed."""
     return AppContext(database, Settings.from_env())

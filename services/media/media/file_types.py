@@ -11,6 +11,7 @@ HEAD_BYTES = 64
 UNDECLARED = "application/octet-stream"
 #: What clients send that do not know the type.
 _VAGUE = ("", UNDECLARED, "binary/octet-stream", "image/*", "video/*", "*/*")
+_ACCEPTED = {**MIME_TYPES, **CONVERTED_TYPES}
 #: Other names of accepted types: those of browsers, phones and older programs.
 _ALIASES = {
     "image/jpg": "image/jpeg",
@@ -38,44 +39,32 @@ _TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
 
 
 def check_declared(ending: str, mime_type: str) -> str:
-    """Returns the type that the client declares, under its registered name; UNDECLARED if it declares none, or a vague
-    one such as `image/*`. `ending`: the file name's extension.
-
-    Raises UPLOAD_ERROR for a type that is not accepted, and for an extension that the spec refuses by name, such as
-    `.svg` or `.pdf`. Any other extension is accepted, whether or not it fits the type.
+    """Returns the type that the client declares, under its registered name; UNDECLARED if it declares none, or
+    `image/*`. Raises UPLOAD_ERROR for a type that is not accepted, and for an `ending` that the spec refuses by name.
     """
     declared = mime_type.partition(";")[0].strip().lower()
     declared = UNDECLARED if declared in _VAGUE else _ALIASES.get(declared, declared)
-    accepted = {**MIME_TYPES, **CONVERTED_TYPES}
-    if declared != UNDECLARED and declared not in accepted:
+    if declared != UNDECLARED and declared not in _ACCEPTED:
         message = f"Files of the type {declared[:100]} are not accepted. {_TAKEN}"
-        raise ApiError(UPLOAD_ERROR, message, allowed=sorted(accepted))
+        raise ApiError(UPLOAD_ERROR, message, allowed=sorted(_ACCEPTED))
     if ending in _REFUSED_ENDINGS:
         raise ApiError(UPLOAD_ERROR, f"Files named {ending} are not accepted. {_TAKEN}")
     return declared
 
 
 def ending_of(declared: str, ending: str) -> str:
-    """Returns the extension for the public address: that of the file name if it fits the declared type, otherwise the
-    usual one of that type, which is `.jpg` for types that are converted.
-
-    Without a declared type: that of the file name if files with it are stored as they are, `.jpg` if they are
-    converted, otherwise none.
+    """Returns the extension for the public address: the file name's `ending` if it fits the declared type, otherwise
+    that type's usual one. It is `.jpg` for types that are converted, and may be empty for UNDECLARED.
     """
     if declared == UNDECLARED:
-        kept = [it for endings in MIME_TYPES.values() for it in endings]
-        other = ".jpg" if any(ending in endings for endings in CONVERTED_TYPES.values()) else ""
-    else:
-        kept = list(MIME_TYPES.get(declared, ()))
-        other = kept[0] if kept else ".jpg"
-    return ending if ending in kept else other
+        declared = next((mime_type for mime_type, endings in _ACCEPTED.items() if ending in endings), "")
+    kept = MIME_TYPES.get(declared, (".jpg",) if declared else ("",))
+    return ending if ending in kept else kept[0]
 
 
 def true_type(declared: str, head: bytes) -> str:
-    """Returns the type of a file that begins with `head`. Raises INVALID_FILE_CONTENT when this type is not accepted,
-    or is not the type `declared` by the client (spec "Upload rules").
-
-    Two mix-ups are forgiven: MP4 and MOV for each other, and HEIC or AVIF for each other or for a JPEG.
+    """Returns the type of a file that begins with `head`. Raises INVALID_FILE_CONTENT if it is not accepted, or not the
+    one declared (spec "Upload rules"). MP4 and MOV may be declared for each other, HEIC and AVIF also for JPEG.
     """
     found = _detect(head)
     if found is None:

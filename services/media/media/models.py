@@ -1,4 +1,4 @@
-"""The service's tables: each class is a row, and its fields are the columns. Keys and indexes are in the migrations."""
+"""The service's tables, with a class for the rows that are read whole. Keys and indexes are in the migrations."""
 
 from datetime import datetime
 from typing import Any, get_type_hints
@@ -67,10 +67,7 @@ class Upload(Stored):
     replaced_bytes: int | None
 
     def arrived(self, size_bytes: int | None, announced_bytes: int) -> bool:
-        """Whether the upload is complete. `size_bytes` is the size of the stored object, None if there is none. It must
-        be the announced size, and not above the reserved one, or the size of the file that an earlier inspection put in
-        the object's place.
-        """
+        """Whether the whole file is stored: with the announced size, or with that of the file which replaced it."""
         is_announced = size_bytes == announced_bytes <= self.size_bytes
         return size_bytes is not None and (size_bytes == self.replaced_bytes or is_announced)
 
@@ -103,9 +100,7 @@ class Media(Stored):
 
 
 class Rendition(Record):
-    """A file made of an uploaded one to fit what a platform takes (`contracts.renditions`). It does not count against
-    the account's storage quota.
-    """
+    """A file made of an uploaded one to fit a platform (`contracts.renditions`). It does not count as storage."""
 
     id: str
     media_id: str
@@ -133,38 +128,6 @@ class Rendition(Record):
     lease_until: datetime | None
 
 
-class Attachment(Record):
-    """A file attached to a post: provisional until the event `post.media` confirms it."""
-
-    media_id: str
-    post_id: str
-    account_id: str
-    confirmed: bool
-    created_at: datetime
-    #: The operation that first attached it; null: the post's event did.
-    operation_id: str | None
-    #: The revision of the post that holds the file; 0: stored before 1.4.0.
-    revision: int
-
-
-class Post(Record):
-    """The newest revision of a post's files, as an event `post.media` has reported it."""
-
-    id: str
-    revision: int
-    #: Real time.
-    told_at: datetime
-
-
-class Deletion(Record):
-    """The file that a client's operation deleted, so that a repeated call gets the same answer."""
-
-    operation_id: str
-    account_id: str
-    media_id: str
-    deleted_at: datetime
-
-
 class Removal(Record):
     """A key whose objects and multipart upload must be deleted from the storage."""
 
@@ -174,15 +137,6 @@ class Removal(Record):
     attempts: int
     #: Real time.
     due_at: datetime
-
-
-class Chore(Record):
-    """A task that one replica at a time runs periodically: when it is due, and where it continues."""
-
-    name: str
-    due_at: datetime
-    #: How far it has come; null: from the beginning.
-    position: str | None
 
 
 class MediaRow(Media):
@@ -197,16 +151,21 @@ class MediaRow(Media):
         return self.scheduled_post_ids[0] if self.scheduled_post_ids else None
 
 
-def _table(name: str, row: type[Record]) -> TableClause:
-    hints = get_type_hints(row)
-    return table(name, *(column(it, _TYPES[hints[it]]) for it in row.__struct_fields__))
+def _table(name: str, /, **columns: Any) -> TableClause:
+    return table(name, *(column(it, _TYPES[of]) for it, of in columns.items()))
 
 
-uploads = _table("uploads", Upload)
-media = _table("media", Media)
-renditions = _table("renditions", Rendition)
-attachments = _table("attachments", Attachment)
-posts = _table("posts", Post)
-deletions = _table("deletions", Deletion)
-removals = _table("removals", Removal)
-chores = _table("chores", Chore)
+uploads = _table("uploads", **get_type_hints(Upload))
+media = _table("media", **get_type_hints(Media))
+renditions = _table("renditions", **get_type_hints(Rendition))
+removals = _table("removals", **get_type_hints(Removal))
+_OF_POST = {"media_id": str, "post_id": str, "account_id": str, "revision": int, "created_at": datetime}
+#: Files attached to posts: provisional until the event `post.media` confirms them. `operation_id`: the one that first
+#: attached the file; null: the event did. `revision`: that of the post that holds the file; 0: stored before 1.4.0.
+attachments = _table("attachments", **_OF_POST, confirmed=bool, operation_id=str | None)
+#: The newest revision of each post's files, as an event `post.media` has reported it. `told_at`: real time.
+posts = _table("posts", id=str, revision=int, told_at=datetime)
+#: The file that a client's operation deleted, so that a repeated call gets the same answer.
+deletions = _table("deletions", operation_id=str, account_id=str, media_id=str, deleted_at=datetime)
+#: When a task that one replica at a time runs periodically is due, and where it continues; null: at the beginning.
+chores = _table("chores", name=str, due_at=datetime, position=str | None)

@@ -10,10 +10,8 @@ from pathlib import PurePosixPath
 KEY_LENGTH = 22
 _KEY_CHARACTERS = string.ascii_letters + string.digits
 _KEY = re.compile(rf"[0-9A-Za-z]{{{KEY_LENGTH}}}")
-#: Our choice; file systems allow 255 bytes.
-_SLUG_STEM_LENGTH = 100
-#: Our choice.
-_SHOWN_LENGTH = 255
+#: Of names in addresses, and of displayed ones. Our choice; file systems allow 255 bytes.
+_SLUG_STEM_LENGTH, _SHOWN_LENGTH = 100, 255
 
 
 def new_key() -> str:

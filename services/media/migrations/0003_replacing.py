@@ -1,8 +1,4 @@
-"""Adds the size of the file that will replace an uploaded image. It is stored before the replacement, so that a commit
-can continue after a crash.
-
-The previous release runs beside it and does not store the size.
-"""
+"""Adds the size of the file that will replace an uploaded one, so that a commit can continue after a crash."""
 
 from alembic import op
 

@@ -1,7 +1,4 @@
-"""Adds the position of a periodic search, because the search of a large bucket takes several runs.
-
-The previous release runs beside it and begins at the first object each time.
-"""
+"""Adds the position of a periodic search, because the search of a large bucket takes several runs."""
 
 from alembic import op
 

@@ -1,7 +1,4 @@
-"""Adds the operation that attached a file, so that a try that stored no post does not keep the file attached.
-
-The previous release runs beside it and leaves such files to the clean-up.
-"""
+"""Adds the operation that attached a file, so that a try that stored no post does not keep the file attached."""
 
 from alembic import op
 

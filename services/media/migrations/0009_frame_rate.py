@@ -1,4 +1,4 @@
-"""Adds the frame rate of videos, which TikTok limits. The previous release stores none."""
+"""Adds the frame rate of videos, which TikTok limits."""
 
 from alembic import op
 

@@ -1,7 +1,5 @@
-"""Adds renditions, which are files made of media for a platform, and the codec of videos, which platforms restrict.
-
-The previous release knows neither. When it deletes a file, the database deletes the rows of its renditions too, and
-their objects go with the file's, because their names begin with its key.
+"""Adds renditions, which are files made of media for a platform, and the codec of videos. Renditions end with their
+file: their rows by the cascade, their objects with the file's, because their names begin with its key.
 """
 
 from alembic import op

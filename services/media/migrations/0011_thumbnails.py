@@ -1,4 +1,4 @@
-"""Adds thumbnails, and the progress of renditions. A worker loop of this release makes the thumbnails of all files."""
+"""Adds thumbnails, which a worker loop makes of all files, and the progress of renditions."""
 
 from alembic import op
 

@@ -1,4 +1,4 @@
-"""Adds the codec of a video's sound, which most platforms restrict. The previous release stores none."""
+"""Adds the codec of a video's sound, which most platforms restrict."""
 
 from alembic import op
 

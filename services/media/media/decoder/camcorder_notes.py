@@ -1,7 +1,6 @@
-"""Blanks the notes that camcorders (AVCHD) write between the frames of a video: date, time, place and model.
-
-Runs in a sandboxed process. The notes are SEI messages of H.264 with the name "MDPM" (ExifTool, "H264 Tags"). They keep
-their length, so that nothing else in the file moves. Other SEI messages stay, because players need some of them.
+"""Blanks the notes that camcorders (AVCHD) write between the frames of a video: date, time, place and model. They are
+SEI messages of H.264 named "MDPM" (ExifTool, "H264 Tags"). They keep their length, so that nothing moves. Other SEI
+messages stay, because players need some of them.
 """
 
 import mmap
@@ -31,9 +30,8 @@ def blank_camcorder_notes(_argument: Any, files: Sequence[int]) -> int:
 
 
 def _size(data: mmap.mmap, at: int) -> int:
-    """Returns the size in bytes of the message whose content begins at `at`; if it is not such a message, the size of
-    UUID and name alone. A size above 254 is written as several bytes, of which all but the last are 255.
-    """
+    """Returns the size of the message whose content begins at `at`, in bytes; if it is none, that of UUID and name."""
+    # A size above 254 is written as several bytes, of which all but the last are 255.
     size, before = data[at - 1], at - 2
     while before >= 0 and data[before] == 0xFF and size <= _MOST_BYTES:
         size, before = size + 0xFF, before - 1
@@ -42,9 +40,7 @@ def _size(data: mmap.mmap, at: int) -> int:
 
 
 def _blank(data: mmap.mmap, at: int, length: int) -> None:
-    """Overwrites `length` bytes of a message from the position `at` on. In the bytes 0, 0, 3 the 3 is an emulation
-    prevention byte (H.264 7.4.1): these three stay as they are, and the 3 does not count towards `length`.
-    """
+    """Overwrites `length` bytes from `at` on. In 0, 0, 3 the 3 does not count (H.264 7.4.1): these three bytes stay."""
     while length > 0 and at < len(data):
         if data[at : at + 3] == b"\0\0\3":
             at, length = at + 3, length - 2

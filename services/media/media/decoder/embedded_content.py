@@ -1,6 +1,4 @@
-"""Searches an image file, as it will be stored, for embedded web pages, programs and archives. Formats that are
-recognized by the file's first byte alone are not searched for, because here the first byte is that of an image.
-"""
+"""Searches an image file, as it will be stored, for embedded web pages, programs and archives."""
 
 import os
 import re
@@ -8,6 +6,7 @@ from collections.abc import Iterable
 
 from media.decoder.formats import Bytes, Refused
 
+#: Not those that are known by a file's first byte alone, because here it is that of an image.
 #: Six bytes or more each: 4 KiB of random bytes contain one by chance less than once in a hundred million times.
 _ACTIVE = re.compile(
     rb"<script[\s>/]|<\?php\s|<html[\s>]|<!doctype\s+html|<svg\s[^>]{0,500}xmlns|<iframe[\s>]|<body[\s>]|<object[\s>]"
@@ -23,16 +22,11 @@ _REFUSED = "The picture contains a web page, a program or an archive. Export it 
 
 
 def check(stored: int, metadata: Iterable[Bytes]) -> None:
-    """Raises Refused if the beginning or end of the file `stored`, an open descriptor, or its metadata contain a web
-    page, program or archive.
-    """
+    """Raises Refused if the file `stored`, an open descriptor, or its metadata contain a page, program or archive."""
     head, end = os.pread(stored, _HEAD_BYTES, 0), os.fstat(stored).st_size
     tail = os.pread(stored, _TAIL_BYTES, max(0, end - _TAIL_BYTES))
-    if any(_ACTIVE.search(part) for part in (head, *metadata)) or _ends_as_archive(tail):
-        raise Refused(_REFUSED)
-
-
-def _ends_as_archive(tail: bytes) -> bool:
     # The record's last two bytes are the length of the comment.
     ends = (found.start() + _ZIP_END_BYTES for found in re.finditer(_ZIP_END, tail))
-    return any(end + int.from_bytes(tail[end - 2 : end], "little") == len(tail) for end in ends)
+    is_archive = any(it + int.from_bytes(tail[it - 2 : it], "little") == len(tail) for it in ends)
+    if is_archive or any(_ACTIVE.search(part) for part in (head, *metadata)):
+        raise Refused(_REFUSED)

@@ -1,11 +1,8 @@
-"""Inspects one image, in a sandboxed process: checks it, removes metadata and decodes its pixels.
-
-Files are given as open descriptors: the uploaded file, and an empty file that may replace it.
-"""
+"""Inspects one image, in a sandboxed process: checks it, removes metadata and decodes its pixels."""
 
 import mmap
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +10,7 @@ import pi_heif
 from PIL import AvifImagePlugin, Image
 
 from media.decoder import embedded_content
-from media.decoder.formats import INCOMPLETE, MAX_PIXELS, UNREADABLE, ParsedImage, Refused, check_pixels
+from media.decoder.formats import INCOMPLETE, MAX_PIXELS, UNREADABLE, Refused, check_pixels
 from media.decoder.formats.exif import ORIENTATION
 from media.decoder.formats.gif import parse as parse_gif
 from media.decoder.formats.jpeg import parse as parse_jpeg
@@ -30,7 +27,7 @@ pi_heif.register_heif_opener(thumbnails=False)
 #: Pillow's names of the formats that are converted to JPEG, and of all.
 _CONVERTED = {"image/heic": "HEIF", "image/avif": "AVIF"}
 _NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP", **_CONVERTED}
-_PARSERS: dict[str, Callable[[memoryview], ParsedImage]] = {
+_PARSERS = {
     "image/jpeg": parse_jpeg,
     "image/png": parse_png,
     "image/gif": parse_gif,
@@ -49,11 +46,9 @@ _DECODED_WHOLE_PIXELS = 1_000_000
 
 
 def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
-    """Checks an uploaded image, and changes it if it may not be stored as it is.
-
-    `files` are the uploaded file and an empty one, into which a changed image is written. Returns `mime_type` (the type
-    to store), `width` and `height` as displayed, and `changed`: whether the second file was written. For an image that
-    is not accepted returns only `refused`, the reason.
+    """Checks the image `files[0]`, an open descriptor. If it may not be stored as it is, writes a changed one into
+    `files[1]`. Returns `mime_type` to store, `width` and `height` as displayed, and `changed`: whether the second file
+    was written. For an image that is not accepted returns only `refused`, the reason.
     """
     (uploaded, replacement), mime_type = files, argument["mime_type"]
     try:
@@ -70,10 +65,7 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
 
 
 def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """If the image has metadata or anything else that is not stored, writes it without that into the file
-    `replacement`. Returns the orientation, and whether the replacement was written. Raises Refused for a damaged image,
-    and for one with embedded content.
-    """
+    """Writes the image without metadata into `replacement`, if it has any. Returns orientation and whether it wrote."""
     # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
     picture = _PARSERS[mime_type](data)
@@ -104,9 +96,7 @@ def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
 
 
 def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
-    """Decodes the first frame to the end, to see whether it is complete; a large JPEG in reduced size. Returns the
-    frame's full width and height. Raises Refused for a damaged image.
-    """
+    """Decodes the first frame, to see whether it is complete. Returns its width and height, or raises Refused."""
     with opened(descriptor, mime_type) as image:
         size = image.size
         if size[0] * size[1] > _DECODED_WHOLE_PIXELS:
@@ -116,7 +106,6 @@ def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
 
 
 def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int]:
-    """Writes the image into `replacement` as an upright JPEG with its colour profile. Returns width and height."""
     with opened(descriptor, mime_type) as image:
         if getattr(image, "is_animated", False) and mime_type == "image/avif":
             raise Refused("Animated AVIF files are not accepted. Export the animation as GIF, WebP or MP4.")
@@ -134,8 +123,6 @@ def profile_of(image: Image.Image) -> bytes | None:
 def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
     """Returns the first frame as RGB on white, upright. With `longest_side`, reduces a larger image by a whole factor,
     so that its longer side has at least that many pixels, but fewer than twice as many.
-
-    Works in strips, since a second copy of the largest accepted image would not fit the memory.
     """
     width, height = image.size
     factor = max(max(image.size) // longest_side, 1) if longest_side else 1
@@ -145,6 +132,7 @@ def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
         flat = image
     else:
         flat = Image.new("RGB", (-(-width // factor), -(-height // factor)))
+        # In strips, since a second copy of the largest accepted image would not fit the memory.
         for top in range(0, height, _STRIP_ROWS * factor):
             strip = image.crop((0, top, width, min(top + _STRIP_ROWS * factor, height)))
             flat.paste(_on_white(strip).reduce(factor), (0, top // factor))

@@ -15,17 +15,14 @@ _LEAST_QUALITY = 60
 _NEAR = 0.93
 #: The factor by which both sides shrink each time. Our choice: it takes a third of the pixels, so few tries are needed.
 _SMALLER = 0.8
-#: Up to this size an image is reduced to no less than twice the wanted sides before Lanczos; beyond it the second image
-#: would not fit the memory.
+#: Up to this size an image is reduced to twice the wanted sides or more before Lanczos; beyond it memory is too small.
 _FINE_PIXELS = 60_000_000
 
 
 def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
     """Writes the first frame of the image `files[0]` as a JPEG into `files[1]`. Returns the JPEG's width and height.
-
-    `argument`: `mime_type` of the image, and `max_bytes`, `width` and `height` (as displayed) of the JPEG. If both
-    sides are None, they are the image's own, reduced so that neither is longer than LONGEST_SIDE. A JPEG that would not
-    fit `max_bytes` is made smaller.
+    `argument` has the image's `mime_type`, and the JPEG's `max_bytes`, `width` and `height` (as displayed; None: the
+    image's own, at most LONGEST_SIDE). A JPEG that would not fit `max_bytes` is made smaller.
     """
     with opened(files[0], argument["mime_type"]) as image:
         width, height = argument["width"], argument["height"]
@@ -33,25 +30,19 @@ def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, An
         is_fine = image.width * image.height <= _FINE_PIXELS
         image.draft(None, (2 * longest, 2 * longest))  # JPEG: a half, a quarter or an eighth is faster
         flat, profile = upright(image, 2 * longest if is_fine else longest), profile_of(image)
-    if width and height:
-        flat = _scaled(flat, (width, height))
+    if width and height and flat.size != (width, height):
+        flat = flat.resize((width, height), Image.Resampling.LANCZOS)
     elif max(flat.size) > longest:
         flat.thumbnail((longest, longest), Image.Resampling.LANCZOS, reducing_gap=None)
     with os.fdopen(os.dup(files[1]), "w+b") as to:
         while not _save(flat, to, argument["max_bytes"], profile) and min(flat.size) > 1:
             smaller = (max(1, round(flat.width * _SMALLER)), max(1, round(flat.height * _SMALLER)))
-            flat = _scaled(flat, smaller)
+            flat = flat.resize(smaller, Image.Resampling.LANCZOS)
     return {"width": flat.width, "height": flat.height}
 
 
-def _scaled(image: Image.Image, size: tuple[int, int]) -> Image.Image:
-    return image if image.size == size else image.resize(size, Image.Resampling.LANCZOS)
-
-
 def _save(image: Image.Image, to: IO[bytes], max_bytes: int, profile: bytes | None) -> bool:
-    """Writes the image as a JPEG in about the best quality that fits `max_bytes`. Returns False if even the least
-    acceptable quality does not fit.
-    """
+    """Writes the image as a JPEG in about the best quality that fits `max_bytes`. Returns False if none does."""
 
     def size_at(quality: int) -> int:
         to.seek(0)

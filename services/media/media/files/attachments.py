@@ -12,11 +12,8 @@ from media.store.files import Files
 
 
 def attach(context: AppContext, caller: Caller, request: AttachMedia) -> AttachedMedia:
-    """Attaches files provisionally to a post that is about to be stored, and begins the renditions that the request's
-    platforms need.
-
-    The post's earlier files stay attached until the event `post.media` arrives, since the caller may die before it
-    stores the post. Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use.
+    """Attaches files provisionally to a post that is about to be stored, and begins the renditions that it needs.
+    Confirmed files stay. Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use.
     """
     with context.database.transaction() as connection:
         files, attachments = Files(connection), Attachments(connection)
@@ -24,14 +21,8 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
         for media_id in request.media_ids:
             reachable(caller, found.get(media_id), "media_ids")
         attachments.detach_provisional(request.post_id, keep=request.media_ids)
-        attachments.attach(
-            caller.account_id,
-            request.post_id,
-            found,
-            confirmed=False,
-            revision=request.revision,
-            operation_id=caller.operation_id,
-        )
+        of_post = {"post_id": request.post_id, "revision": request.revision, "account_id": caller.account_id}
+        attachments.attach(found, **of_post, operation_id=caller.operation_id, confirmed=False)
         found = files.many(request.media_ids)
         renditions.begin(connection, found.values(), request.platforms)
     renditions.RENDITIONS_DUE.wake()
@@ -39,9 +30,7 @@ def attach(context: AppContext, caller: Caller, request: AttachMedia) -> Attache
 
 
 def detach(context: AppContext, request: DetachMedia) -> Nothing:
-    """Detaches the files of a post that was never stored or needs no files any more, without waiting for the event
-    `post.media`. With a revision, files that were attached for a later one stay.
-    """
+    """Detaches a post's files at once. If the request has a revision, files attached for a later one stay."""
     with context.database.transaction() as connection:
         attachments = Attachments(connection)
         if not request.revision:
@@ -55,10 +44,8 @@ def detach(context: AppContext, request: DetachMedia) -> Nothing:
 
 
 def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> None:
-    """Handles the event `post.media`: attaches the files that a pending post uses now and detaches its others, or
-    detaches all files of a post that is no longer pending. Stores when files were first attached and published.
-
-    An event about a revision that is not newer than the last one changes nothing.
+    """Attaches the files that a pending post uses now and detaches its others, or detaches all of a post that ended.
+    Stores when files were first attached and published. Ignores an event that is not newer than the last.
     """
     files, attachments = Files(connection), Attachments(connection)
     if not attachments.record_revision(word.post_id, word.revision):
@@ -68,7 +55,8 @@ def on_post_media(connection: Connection, account_id: str, word: PostMedia) -> N
     is_pending = word.state == "pending"
     attachments.release(word.post_id, word.revision, keep=held if is_pending else ())
     if is_pending:
-        attachments.attach(account_id, word.post_id, held, confirmed=True, revision=word.revision)
+        of_post = {"post_id": word.post_id, "revision": word.revision, "account_id": account_id}
+        attachments.attach(held, **of_post, confirmed=True)
     if word.state in ("pending", "published"):
         files.mark(held, "attached_at")
     if word.state == "published":

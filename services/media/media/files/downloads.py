@@ -1,5 +1,7 @@
 """Serves files: the originals, or the renditions that a platform needs, to our own services and at public addresses."""
 
+import time
+
 from msgspec.structs import replace
 
 from contracts.caller import Caller
@@ -8,7 +10,7 @@ from contracts.media import GetFiles, LocatedFile, LocateFile, MediaFile, MediaF
 from contracts.platforms import JPEG, PLATFORMS
 from contracts.renditions import FileFacts, Need, need_of
 from media import names
-from media.context import URL_VALID_FOR, AppContext, reachable
+from media.context import AppContext, reachable
 from media.files import renditions
 from media.models import MediaRow, Rendition
 from media.store.files import Files
@@ -19,35 +21,31 @@ JPEG_COPY = Need(mime_type=JPEG, max_bytes=PLATFORMS["IG"].files["photo"].size_b
 
 
 def get_files(context: AppContext, caller: Caller, request: GetFiles) -> MediaFiles:
-    """Returns the URLs and properties of files, in the order of the request. If the request names a platform that does
-    not take a file as it is, they are those of the rendition that the platform needs.
-
-    Raises NOT_FOUND, with the field media_ids, for a file that the caller may not use, and the errors of
-    `renditions.ready`.
+    """Returns URLs and properties of files, or of the renditions that the request's platform needs of them. Raises
+    NOT_FOUND, with the field media_ids, for a file that the caller may not use, and the errors of `renditions.ready`.
     """
     with context.database.reading() as connection:
         found = Files(connection).many(request.media_ids)
     rows = [reachable(caller, found.get(media_id), "media_ids") for media_id in request.media_ids]
-    give_up_at = renditions.give_up_at()
-    return MediaFiles(files=tuple(_file(context, row, request, give_up_at) for row in rows))
+    began = time.monotonic()
+    return MediaFiles(files=tuple(_file(context, row, request, began) for row in rows))
 
 
-def _file(context: AppContext, row: MediaRow, request: GetFiles, give_up_at: float) -> MediaFile:
+def _file(context: AppContext, row: MediaRow, request: GetFiles, began: float) -> MediaFile:
     is_copied = request.jpeg and row.kind == "photo" and row.mime_type != JPEG
     need = need_of(request.platform, row.facts) if request.platform else JPEG_COPY if is_copied else None
-    made = renditions.ready(context, row, need, give_up_at) if need is not None else None
+    made = renditions.ready(context, row, need, began) if need is not None else None
     name, facts = row.object_of(made.slug if made else row.slug), _facts(row, made)
     return MediaFile.made_from(
         facts,
         media_id=row.id,
-        source_url=context.bucket.get_url(name, facts.mime_type or row.mime_type, URL_VALID_FOR),
+        source_url=context.bucket.get_url(name, facts.mime_type or row.mime_type),
         public_url=context.public_url(name),
         generated=row.generated,
     )
 
 
 def _facts(row: MediaRow, made: Rendition | None) -> FileFacts:
-    """Returns the properties of a file, or of its rendition."""
     if made is None:
         return row.facts
     return FileFacts(
@@ -62,10 +60,8 @@ def _facts(row: MediaRow, made: Rendition | None) -> FileFacts:
 
 
 def locate(context: AppContext, request: LocateFile) -> LocatedFile:
-    """Returns where the file behind a public address is stored, for anybody who has the address. If the request names a
-    platform that does not take the file as it is, returns where the rendition that it needs is stored.
-
-    Raises NOT_FOUND if there is no such file, and the errors of `renditions.ready`.
+    """Returns where the file behind a public address is stored, or the rendition of it that the request's platform
+    needs. Raises NOT_FOUND if there is no such file, and the errors of `renditions.ready`.
     """
     slug, need = request.filename, None
     with context.database.reading() as connection:
@@ -74,7 +70,7 @@ def locate(context: AppContext, request: LocateFile) -> LocatedFile:
             raise ApiError(NOT_FOUND)
         made = Renditions(connection).made(row.id, slug) if slug != row.slug else None
     if slug == row.slug and request.platform and (need := need_of(request.platform, row.facts)):
-        made = renditions.ready(context, row, need, renditions.give_up_at())
+        made = renditions.ready(context, row, need, time.monotonic())
         slug = made.slug
     facts = _facts(row, made)
     if made is None and slug != row.slug:
@@ -84,7 +80,7 @@ def locate(context: AppContext, request: LocateFile) -> LocatedFile:
     name = row.object_of(slug)
     return LocatedFile.made_from(
         facts,
-        source_url=context.bucket.get_url(name, facts.mime_type or row.mime_type, URL_VALID_FOR),
+        source_url=context.bucket.get_url(name, facts.mime_type or row.mime_type),
         # Content under a name never changes.
         etag=f'"{made.id if made else row.key}-{facts.size_bytes}"',
         created_at=row.created_at,

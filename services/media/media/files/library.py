@@ -13,9 +13,8 @@ from media.store.removals import Removals
 
 
 def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> api.MediaList:
-    """Returns one page of the list of files, newest first, or the files whose ids are in the request, in their order.
-
-    A page of a filtered list reads a limited number of files, so it may be empty and still have a cursor.
+    """Returns one page of the list of files, newest first, or the files with the requested ids, in their order. A page
+    of a filtered list may be empty and still have a cursor, because it reads a limited number of files.
     """
     with context.database.reading() as connection:
         files = Files(connection)
@@ -24,13 +23,8 @@ def show_list(context: AppContext, caller: Caller, request: api.ListMedia) -> ap
             rows, end = files.many(asked), None
             shown = [rows[it] for it in asked if it in rows and reaches(caller, rows[it])]
         else:
-            shown, end = files.newest(
-                caller.account_id,
-                brand_ids=caller.brand_ids,
-                after=decode_position(request.cursor),
-                limit=request.limit,
-                narrowed=narrowing(request.type, request.unused, request.search),
-            )
+            narrowed = narrowing(request.type, request.unused, request.search)
+            shown, end = files.newest(caller, decode_position(request.cursor), request.limit, narrowed)
         quota = context.storage(connection, caller)
     cursor = encode_position(*end) if end is not None else None
     media = tuple(map(context.view, shown))
@@ -45,7 +39,6 @@ def show(context: AppContext, caller: Caller, request: api.MediaId) -> api.Media
 
 def delete(context: AppContext, caller: Caller, request: api.MediaId) -> api.MediaDeleted:
     """Deletes the file's row at once and its objects in the background. A repeated operation gets the same answer.
-
     Raises NOT_FOUND for a file that the caller may not see, and MEDIA_IN_USE for one that a pending post uses.
     """
     with context.database.transaction() as connection:

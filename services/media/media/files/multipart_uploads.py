@@ -1,6 +1,5 @@
 """Multipart uploads: clients put the parts of a large file into the storage, at URLs that fix each part's size."""
 
-from datetime import timedelta
 from functools import partial
 
 from contracts.caller import Caller
@@ -8,24 +7,20 @@ from contracts.errors import NOT_FOUND, SERVICE_UNAVAILABLE, UPLOAD_ERROR, ApiEr
 from contracts.media import BeginParts, CompleteParts, Part, UploadedMedia, UploadParts
 from media.context import AppContext
 from media.files import uploads
+from media.files.uploads import PART_BYTES, PARTS_RESERVED
 from media.models import Upload
 from media.storage.bucket import NoSuchUpload
 from media.store.uploads import Uploads
-
-#: S3 refuses parts below 5 MiB, except for the last. Our choice.
-PART_BYTES = 8 * 2**20
-#: Our choice.
-RESERVED = timedelta(hours=24)
 
 
 def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadParts:
     """Begins a multipart upload: reserves storage and returns a URL for each part. A repeated operation gets the same
     upload. Raises the errors of `uploads.reserve`, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
-    upload = uploads.reserve(context, caller, request, RESERVED, part_size_bytes=PART_BYTES)
+    upload = uploads.reserve(context, caller, request)
     name, parts_id = upload.object_name, upload.parts_id or _parts_id(context, upload)
     parts = tuple(
-        Part(number=number, url=context.bucket.part_url(name, parts_id, number, size_bytes, RESERVED))
+        Part(number=number, url=context.bucket.part_url(name, parts_id, number, size_bytes, PARTS_RESERVED))
         for number, size_bytes in enumerate(_sizes(upload), 1)
     )
     expires_at = upload.expires_at
@@ -33,7 +28,6 @@ def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadPar
 
 
 def _parts_id(context: AppContext, upload: Upload) -> str:
-    """Begins the multipart upload in the storage and saves the id that the storage gave it."""
     try:
         parts_id = context.bucket.begin_parts(upload.object_name, upload.mime_type)
     except ApiError:
@@ -55,17 +49,14 @@ def complete(context: AppContext, caller: Caller, request: CompleteParts) -> Upl
 
 
 def _assemble_parts(context: AppContext, request: CompleteParts, upload: Upload) -> int:
-    """Checks that all parts are there, then lets the storage assemble them. Returns the file's size in bytes. Raises
-    UPLOAD_ERROR if parts are missing.
-
-    Without the check, some storages would drop the whole upload for one wrong ETag.
-    """
+    """Lets the storage assemble the parts. Returns the file's size. Raises UPLOAD_ERROR if parts are missing."""
     if upload.parts_id is None:
         raise ApiError(NOT_FOUND)
     name, tags = upload.object_name, {part.number: part.etag.strip('"') for part in request.parts}
     try:
         there = context.bucket.parts(name, upload.parts_id)
         wanted = {number: (tags.get(number), size) for number, size in enumerate(_sizes(upload), 1)}
+        # Some storages would drop the whole upload for one wrong ETag.
         missing = [number for number, part in wanted.items() if there.get(number) != part]
         if missing or tags.keys() != wanted.keys():
             raise ApiError(
@@ -82,7 +73,6 @@ def _assemble_parts(context: AppContext, request: CompleteParts, upload: Upload)
 
 
 def _sizes(upload: Upload) -> list[int]:
-    """Returns the size of each part in bytes."""
     size = upload.part_size_bytes or PART_BYTES
     whole, rest = divmod(upload.size_bytes, size)
     return [size] * whole + ([rest] if rest else [])

@@ -1,8 +1,5 @@
-"""Renditions: files made of uploads so that platforms take them (`contracts.renditions`).
-
-They are begun when a file is attached to a post, and made in the background. A picture that is needed earlier is made
-at once. Each rendition is a row with a lease: if the process that makes it dies, another process makes it and stores it
-under the same name.
+"""Renditions: files made of uploads so that platforms take them (`contracts.renditions`). They are made in the
+background, or at once for a picture that is needed already. If a process dies, another makes its rendition.
 """
 
 import time
@@ -27,14 +24,12 @@ from media.store.renditions import Renditions
 
 log = structlog.get_logger()
 
-#: Wakes the loop that runs `make_due`.
 RENDITIONS_DUE = Waker()
 #: A claim is renewed every five seconds (service.py); five renewals may fail.
 LEASE = timedelta(seconds=30)
 #: After a failure that is not the file's: the storage was away, or all sandboxed processes were busy. Our choice.
 _PAUSE = timedelta(seconds=5)
-#: A rendition that was claimed so often has ended its process, or ffmpeg, each time. Failures of the storage and full
-#: sandboxes do not count: an outage may last longer than any number of tries.
+#: Only tries that ended the process or ffmpeg count, as an outage may last longer than any number of tries. Our choice.
 _MAX_TRIES = 5
 #: A call for files waits no longer for renditions: publishing's ends after 30 s.
 _WAIT_SECONDS = 20.0
@@ -54,13 +49,11 @@ def begin(connection: Connection, rows: Collection[MediaRow], platforms: Collect
             Renditions(connection).ask(row, need, again=True)
 
 
-def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> Rendition:
-    """Returns the finished rendition of a file for a need. An image's rendition is made in this call. If another
-    process is making it, the call waits for that until `give_up_at` (by `time.monotonic`). It does not wait for a
-    video's.
-
-    Raises MEDIA_PROCESSING if the rendition is not finished, INVALID_FILE_CONTENT if it cannot be made, NOT_FOUND if
-    the file was deleted meanwhile, and SERVICE_UNAVAILABLE if the storage does not answer.
+def ready(context: AppContext, row: MediaRow, need: Need, began: float) -> Rendition:
+    """Returns the finished rendition of a file for a need. Makes a picture's now, or waits for another process that
+    makes it, until _WAIT_SECONDS after `began` (by `time.monotonic`). Raises MEDIA_PROCESSING if the rendition is not
+    finished, INVALID_FILE_CONTENT if it cannot be made, NOT_FOUND if the file was deleted meanwhile, and
+    SERVICE_UNAVAILABLE if the storage does not answer.
     """
     rendition: Rendition | None = None
     with context.database.transaction() as connection:
@@ -73,7 +66,7 @@ def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> 
                 claimed = Renditions(connection).claim(rendition.id, LEASE)
         if claimed is not None:
             _make(context, row, claimed, context.inspection_slot(row.account_id))
-        elif row.kind == "photo" and time.monotonic() <= give_up_at:
+        elif row.kind == "photo" and time.monotonic() <= began + _WAIT_SECONDS:
             time.sleep(_LOOK_SECONDS)
         else:
             RENDITIONS_DUE.wake()
@@ -87,11 +80,6 @@ def ready(context: AppContext, row: MediaRow, need: Need, give_up_at: float) -> 
     if rendition.state == "failed":
         raise ApiError(INVALID_FILE_CONTENT, rendition.failure)
     return rendition
-
-
-def give_up_at() -> float:
-    """Returns the time, by `time.monotonic`, until which a call that begins now waits for renditions."""
-    return time.monotonic() + _WAIT_SECONDS
 
 
 def make_due(context: AppContext) -> int:
@@ -109,9 +97,7 @@ def renew_claims(context: AppContext) -> int:
 
 
 def forget_unneeded(context: AppContext) -> int:
-    """Deletes renditions that nobody has asked for lately and whose file is attached to no post: marks them first, and
-    deletes their objects before their rows. Returns how many were marked or deleted.
-    """
+    """Marks renditions that no post needs, and deletes those marked. Returns how many it marked and deleted."""
     with context.database.transaction() as connection:
         marked = Renditions(connection).mark_unneeded(_KEPT_UNUSED, _BATCH)
     with context.database.reading() as connection:
@@ -145,9 +131,7 @@ def _make_in_background(context: AppContext, row: MediaRow, rendition: Rendition
 def _make(
     context: AppContext, row: MediaRow, rendition: Rendition, slot: AbstractContextManager[None]
 ) -> None:
-    """Makes a claimed rendition while it holds `slot`, or stores why it cannot be made. Raises SERVICE_UNAVAILABLE if
-    the storage does not answer or the machine is busy; the rendition is then due again soon.
-    """
+    """Makes a claimed rendition inside `slot`, or stores why it cannot be made, or raises SERVICE_UNAVAILABLE."""
     began = time.monotonic()
     context.held_renditions[rendition.id] = 0.0
     try:

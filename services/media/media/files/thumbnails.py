@@ -13,12 +13,10 @@ from media.context import AppContext
 from media.decoder.formats import Refused
 from media.inspection import rendition_making
 from media.inspection.ffmpeg import FfmpegEnded
-from media.models import MediaRow
 from media.store.files import Files
 
 log = structlog.get_logger()
 
-#: Wakes the loop that runs `make_due`.
 THUMBNAILS_DUE = Waker()
 #: Of the longer side, in pixels: what a list shows on a fine screen. Our choice.
 _SIDE = 320
@@ -36,14 +34,13 @@ def make_due(context: AppContext) -> int:
         row = Files(connection).claim_without_thumbnail(_LEASE)
     if row is None:
         return 0
-    _make(context, row)
-    return 1
-
-
-def _make(context: AppContext, row: MediaRow) -> None:
     name = row.object_of(thumbnail_of(row.slug))
+    sides = row.width or _SIDE, row.height or _SIDE
+    scale = min(1.0, _SIDE / max(sides))
+    width, height = (max(1, round(side * scale)) for side in sides)
+    need = Need(mime_type=JPEG, max_bytes=_MAX_BYTES, width=width, height=height)
     try:
-        size_bytes = rendition_making.make(context, row, _need(row), name)["size_bytes"]
+        size_bytes = rendition_making.make(context, row, need, name)["size_bytes"]
     except Refused as refusal:
         log.warning("thumbnail_failed", media_id=row.id, reason=str(refusal))
         size_bytes = 0
@@ -52,16 +49,9 @@ def _make(context: AppContext, row: MediaRow) -> None:
         if isinstance(error, FfmpegEnded):
             with context.database.transaction() as connection:
                 Files(connection).put_off_thumbnail(row.id, _PAUSE_AFTER_END)
-        return
+        return 1
     with context.database.transaction() as connection:
         is_there = Files(connection).set_thumbnail(row.id, size_bytes)
     if not is_there and size_bytes:  # deleted meanwhile
         context.bucket.remove(name)
-
-
-def _need(row: MediaRow) -> Need:
-    """Returns what the thumbnail of a file must be: a JPEG, not larger than the original, with no side of 0 pixels."""
-    sides = row.width or _SIDE, row.height or _SIDE
-    scale = min(1.0, _SIDE / max(sides))
-    width, height = (max(1, round(side * scale)) for side in sides)
-    return Need(mime_type=JPEG, max_bytes=_MAX_BYTES, width=width, height=height)
+    return 1

@@ -1,5 +1,4 @@
-"""Uploads: storage is reserved, the bytes arrive at a presigned URL and are inspected, then the upload becomes a file
-or is removed. Uploads that expire are removed too (cleanup.py)."""
+"""Uploads: storage is reserved, the bytes arrive at a presigned URL, and are inspected and kept, or removed."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -28,6 +27,10 @@ log = structlog.get_logger()
 
 #: A stream through the gateway takes minutes at most. Our choice.
 RESERVED = timedelta(minutes=15)
+#: A client has a day for a multipart upload. Our choice.
+PARTS_RESERVED = timedelta(hours=24)
+#: S3 refuses parts below 5 MiB, except for the last. Our choice.
+PART_BYTES = 8 * 2**20
 #: Inspecting the largest file takes seconds; after this time another call may try. Our choice.
 _INSPECTION_LEASE = timedelta(minutes=3)
 #: How long the call that removes a file has for it before the background loop tries it as well. Our choice.
@@ -37,7 +40,7 @@ _GONE = "The upload does not exist or has expired. Start a new one."
 
 def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTicket:
     """Reserves storage for an upload and returns where to put the bytes. Raises the errors of `reserve`."""
-    upload = reserve(context, caller, request, RESERVED)
+    upload = reserve(context, caller, request)
     return UploadTicket(
         upload_id=upload.id,
         url=context.bucket.put_url(upload.object_name, RESERVED),
@@ -46,22 +49,11 @@ def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTi
     )
 
 
-def reserve(
-    context: AppContext,
-    caller: Caller,
-    request: BeginUpload | BeginParts,
-    valid_for: timedelta,
-    *,
-    part_size_bytes: int | None = None,
-) -> Upload:
-    """Reserves storage for an upload and returns its row. Calls of one account take turns, so that the quota is exact.
-
-    A repeated operation gets the multipart upload that it began, since the client may have uploaded parts by now. When
-    an AI job uploads its file again, the earlier reservation ends: the worker that made it is dead or has lost its
-    claim.
-
-    Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and
-    QUOTA_EXCEEDED if the account's storage has too little room.
+def reserve(context: AppContext, caller: Caller, request: BeginUpload | BeginParts) -> Upload:
+    """Reserves storage for an upload and returns its row. A repeated operation gets the multipart upload that it began;
+    if an AI job uploads its file again, its earlier reservation ends. Raises UPLOAD_ERROR for a type that is not
+    accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and QUOTA_EXCEEDED if the account has too little
+    storage left.
     """
     plan = PLANS[caller.tier]
     ending = names.ending(request.filename)
@@ -70,8 +62,9 @@ def reserve(
         raise ApiError(INVALID_FILE_CONTENT, "The file is empty.")
     if request.size_bytes > plan.max_file_bytes:
         raise ApiError(FILE_TOO_LARGE, max_file_bytes=plan.max_file_bytes)
+    in_parts = isinstance(request, BeginParts)
     generated = isinstance(request, BeginUpload) and request.generated
-    operation_id = caller.operation_id if generated or part_size_bytes else None
+    operation_id = caller.operation_id if generated or in_parts else None
     values = {
         "id": new_id("upl"),
         "account_id": caller.account_id,
@@ -84,7 +77,7 @@ def reserve(
         "slug": names.slug("" if generated else request.filename, file_types.ending_of(declared, ending)),
         "mime_type": declared,
         "size_bytes": request.size_bytes,
-        "part_size_bytes": part_size_bytes,
+        "part_size_bytes": PART_BYTES if in_parts else None,
     }
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
@@ -94,14 +87,13 @@ def reserve(
                 return begun
             Removals(connection).add(uploads.take_of_operation(caller.account_id, operation_id))
         context.check_room(connection, caller, request.size_bytes)
-        return uploads.add(values, valid_for)
+        return uploads.add(values, PARTS_RESERVED if in_parts else RESERVED)
 
 
 def commit(context: AppContext, caller: Caller, request: CommitUpload) -> UploadedMedia:
-    """Inspects the uploaded bytes, then keeps or removes the file. A repeated call returns the same result.
-
-    Raises INVALID_FILE_CONTENT for a file that is not accepted, UPLOAD_ERROR if bytes are missing, QUOTA_EXCEEDED if
-    the file became too large, NOT_FOUND for an unknown upload, and SERVICE_UNAVAILABLE if the storage does not answer.
+    """Inspects the uploaded bytes, then keeps or removes the file. A repeated call returns the same result. Raises
+    INVALID_FILE_CONTENT for a file that is not accepted, UPLOAD_ERROR if bytes are missing, QUOTA_EXCEEDED if the file
+    became too large, NOT_FOUND for an unknown upload, and SERVICE_UNAVAILABLE if the storage does not answer.
     """
     return finish(context, caller, request.upload_id, lambda _: request.size_bytes)
 
@@ -109,8 +101,8 @@ def commit(context: AppContext, caller: Caller, request: CommitUpload) -> Upload
 def finish(
     context: AppContext, caller: Caller, upload_id: str, arrive: Callable[[Upload], int]
 ) -> UploadedMedia:
-    """Does the work of `commit`. `arrive` is called with the claimed upload and returns the announced size in bytes; if
-    it raises an error, the upload is released unchanged.
+    """Does the work of `commit`. `arrive` checks that the bytes of the claimed upload are there, and returns the
+    announced size. If it raises an error, the upload is released unchanged.
     """
     with context.database.transaction() as connection:
         uploads = Uploads(connection)
@@ -152,12 +144,7 @@ def _inspect_and_keep(
 
 
 def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts) -> MediaRow:
-    """Turns the claimed upload into a file of the account, in one transaction, and returns the file. If one AI
-    generation has uploaded two files, the first is kept and returned.
-
-    Raises QUOTA_EXCEEDED for a file that grew beyond the free storage when it was converted. If the claim is lost,
-    returns what the other call made of the upload, or raises the errors of `_kept_by_other`.
-    """
+    """Makes a file of the claimed upload, or finds the one that another call has made of it. Returns the file."""
     with context.database.transaction() as connection:
         files, uploads = Files(connection), Uploads(connection)
         grown_bytes = (facts.size_bytes or 0) - upload.size_bytes
@@ -176,8 +163,7 @@ def _keep(context: AppContext, caller: Caller, upload: Upload, facts: FileFacts)
 
 
 def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
-    """Ends an unfinished upload and removes the bytes that arrived. Does nothing if the upload has ended. Raises
-    NOT_FOUND for an upload that the caller may not access."""
+    """Ends an unfinished upload and removes its bytes. Raises NOT_FOUND for one that the caller may not access."""
     with context.database.reading() as connection:
         upload = Uploads(connection).get(request.upload_id)
     if upload is not None:
@@ -190,9 +176,7 @@ def abort(context: AppContext, caller: Caller, request: UploadId) -> Nothing:
 def remove(
     context: AppContext, upload: Upload, end: Callable[[Uploads, Upload], bool] = Uploads.remove
 ) -> bool:
-    """Ends an unfinished upload by `end`, a method of `Uploads`, and removes the bytes that arrived: now, or in the
-    background if the storage is down. If `end` returns False, removes nothing and returns False.
-    """
+    """Ends an upload by `end` and removes its bytes. If `end` returns False, removes nothing and returns False."""
     with context.database.transaction() as connection:
         if not end(Uploads(connection), upload):
             return False
@@ -202,9 +186,8 @@ def remove(
 
 
 def _kept_by_other(connection: Connection, upload_id: str) -> MediaRow:
-    """Returns the file that another call made of the upload: an earlier one, or one that took over a lapsed claim.
-
-    Raises SERVICE_UNAVAILABLE while the other call is at work, NOT_FOUND if the upload ended without becoming a file.
+    """Returns the file that another call made of the upload. Raises SERVICE_UNAVAILABLE while that call is at work, and
+    NOT_FOUND if the upload ended without becoming a file.
     """
     # In this order: the other call may turn the upload into media between the two statements.
     if Uploads(connection).get(upload_id) is not None:

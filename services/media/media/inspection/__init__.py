@@ -1,2 +1,1 @@
-"""The service's side of inspecting uploaded files and making renditions. Sandboxed processes read the bytes
-(`decoder/`)."""
+"""Inspects uploaded files and makes renditions, by sandboxed processes that read the bytes (`decoder/`)."""

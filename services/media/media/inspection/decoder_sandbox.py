@@ -32,9 +32,7 @@ def check(settings: Settings) -> None:
 
 
 def report(context: AppContext, caller: Caller) -> SandboxReport:
-    """Returns the restrictions of a decoder process that starts now. Raises MISSING_SCOPE for any caller but the
-    operator, and SERVICE_UNAVAILABLE if no process can be started.
-    """
+    """Returns how a decoder process is confined now. Raises MISSING_SCOPE for any caller but the operator."""
     caller.check_operator()
     held = context.sandbox_pool.confinement()
     return SandboxReport.made_from(held, required=context.settings.sandbox_required)

@@ -1,7 +1,5 @@
-"""Runs ffmpeg in the sandbox: describes videos, and copies their video and audio tracks into new files.
-
-Only such a copy is stored (README.md, "What stays in a video"). ffmpeg gets the files as open descriptors. `fd` is its
-only protocol and the demuxer is fixed, so that it opens no address and no other file that a video names.
+"""Runs ffmpeg in the sandbox: describes videos, and copies their pictures and sound into new files. It gets the files
+as open descriptors. `fd` is its only protocol and the demuxer is fixed, so that it opens nothing that a video names.
 """
 
 import os
@@ -25,14 +23,12 @@ from media.inspection.film import Film
 
 log = structlog.get_logger()
 
-#: MIME type → demuxer. A guessed demuxer might be that of a playlist or of a list of files.
+#: MIME type → demuxer, and muxer. A guessed demuxer might be that of a playlist or of a list of files.
 _DEMUXERS = {"video/mp4": "mov", "video/quicktime": "mov", "video/webm": "matroska"}
-#: MIME type → muxer.
 MUXERS = {"video/mp4": "mp4", "video/quicktime": "mov", "video/webm": "webm"}
 #: Copying 250 MB takes a second of CPU.
 LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=0)
-#: The index of a copy may be larger than the upload's; 1.25 times the upload and a megabyte are room for that, and stop
-#: a video that refers to the same bytes again and again.
+#: A copy, whose index may be larger, may have 1.25 times the upload and this. It stops a video that repeats its bytes.
 _ROOM_BYTES = 2**20
 #: ffmpeg was ended by its time limit or by the system, and did not fail at the video.
 _ENDED_FROM_OUTSIDE = (-signal.SIGALRM, -signal.SIGKILL)
@@ -41,7 +37,6 @@ _NO_SPACE = "No space left on device"
 _ENDS_EARLY = re.compile(
     r"partial file|corrupt input packet|Error during demuxing|ended prematurely|Truncating packet"
 )
-#: ffmpeg's messages about a codec that the container cannot have.
 _DOES_NOT_FIT = re.compile(r"codec not currently supported in container|supported for WebM")
 _OTHER_CODEC = (
     "The video's pictures have a format that {} cannot have. Export it as MP4 with H.264, and upload that."
@@ -70,16 +65,12 @@ class FilmFiles(NamedTuple):
 
 
 def copy(context: AppContext, mime_type: str, files: FilmFiles, source_bytes: int) -> Film:
-    """Copies all video and audio tracks from the source to the target, with the index at the file's beginning. Returns
-    the copy's properties.
-
-    Reading the properties uses the sandbox slot of the copying, so that a finished copy cannot fail because the sandbox
-    is full. Raises Refused for a video that cannot be read or copied, and SERVICE_UNAVAILABLE when ffmpeg did not run
-    to its end.
+    """Copies all pictures and sound from the source to the target, with the index first. Returns the copy's properties.
+    Raises Refused for a video that cannot be read or copied, and SERVICE_UNAVAILABLE if ffmpeg did not run to its end.
     """
     muxer = MUXERS[mime_type]
     limits = replace(LIMITS, file_bytes=source_bytes + source_bytes // 4 + _ROOM_BYTES)
-    with context.sandbox_pool.turn():
+    with context.sandbox_pool.turn():  # describing too, so that a full sandbox cannot fail a finished copy
         for sound in ("", _SOUND[muxer]):
             made = f"{_COPY.format(sound=sound)} -f {muxer}"
             status, output = run(context, mime_type, files, limits, made, options="-v warning")
@@ -108,11 +99,9 @@ def run(
     options: str = "",
     hear: Callable[[bytes], None] = lambda _: None,
 ) -> tuple[int, str]:
-    """Runs ffmpeg on the source. If `made` has arguments for a new file, ffmpeg writes it into the target. Returns
-    ffmpeg's exit status and the last part of its messages.
-
-    `options` are the arguments before the source; `hear` gets the messages as they come. Raises SERVICE_UNAVAILABLE
-    when ffmpeg did not run to its end. The caller limits how many run at once, by `sandbox_pool.turn()` for instance.
+    """Runs ffmpeg on the source, with `options` before it. If `made` has arguments for a new file, writes it into the
+    target. Returns ffmpeg's exit status and the last part of its messages; `hear` gets them as they come. Raises
+    SERVICE_UNAVAILABLE if ffmpeg did not run to its end. The caller limits how many run at once.
     """
     if made:
         os.ftruncate(files.target, 0)
@@ -139,9 +128,7 @@ def run(
 
 @contextmanager
 def _heard(hear: Callable[[bytes], None]) -> Iterator[tuple[int, bytearray]]:
-    """Yields a descriptor to which ffmpeg writes its messages, and a buffer. After the block the buffer holds the last
-    part of the messages. `hear` gets them as they come.
-    """
+    """Yields a descriptor for ffmpeg's messages, and a buffer that holds the last part of them after the block."""
     ours, theirs = socket.socketpair()
     kept = bytearray()
 

@@ -19,16 +19,14 @@ _ON_ITS_SIDE = re.compile(r"rotation of -?(?:90|270)\.00 degrees")
 _PIXELS, _USUAL_PIXELS = re.compile(r"\byuvj?4\d\dp\w*"), ("yuv420p", "yuvj420p")
 #: ffmpeg's names of the transfer functions of HDR: PQ and HLG.
 _HDR = re.compile(r"/(smpte2084|arib-std-b67)\b")
-#: Frames a second: the average, and the rate that fits all timestamps. If they are equal, the rate is constant. Of WebM
-#: ffmpeg guesses both; the index of MP4 and MOV counts all frames.
+#: Frames a second, constant if the average is the rate of all timestamps. Of WebM, without an index, both are guessed.
 _COUNTS_FRAMES = "Input #0, mov,"
 _CONSTANT_FRAME_RATE = re.compile(r", (\d+(?:\.\d+)?) fps, \1 tbr\b")
 _SOUND = re.compile(r"^  Stream #0:\d+.*?: Audio: ((\w+).*)$", re.MULTILINE)
 _KILOBITS = re.compile(r", (\d+) kb/s")
 #: What follows codec, profile, rate and channels, and the container's name of the codec.
 _NOT_NAMED = re.compile(r" \(\w+ / 0x\w+\)|, fltp.*")
-#: Sound that every platform takes (docs.x.com, "Best practices" of media uploads; Instagram's reference of IG User
-#: Media).
+#: Sound that every platform takes (X's "Best practices" of media uploads; Instagram's reference of IG User Media).
 _USUAL_AAC, _MAX_HERTZ = re.compile(r"aac \(LC\), (\d+) Hz, (?:mono|stereo)\b"), 48_000
 
 
@@ -46,8 +44,7 @@ class Film(FileFacts, kw_only=True):
 
 
 def described(text: str) -> Film:
-    """Returns the properties of the video that ffmpeg's text describes, without its size in bytes. Raises Refused when
-    there is no video track of a possible size."""
+    """Returns the properties in ffmpeg's text about a video, except its size. Raises Refused without a video track."""
     pictures, lasts = _PICTURES.search(text), _DURATION.search(text)
     if pictures is None:
         raise Refused(UNREADABLE)
@@ -65,6 +62,9 @@ def described(text: str) -> Film:
     is_usual = pictures[1] != "h264" or pixels is None or pixels[0] in _USUAL_PIXELS
     sound = _SOUND.search(text)
     bits = _KILOBITS.search(sound[0]) if sound else None
+    codec, named = (sound[2], _NOT_NAMED.sub("", sound[1])) if sound else ("none", "none")
+    usual = _USUAL_AAC.match(named)
+    is_named = codec == "aac" and not (usual and int(usual[1]) <= _MAX_HERTZ)
     return Film(
         type="video",
         width=width,
@@ -72,14 +72,8 @@ def described(text: str) -> Film:
         duration_seconds=round(seconds, 3) if 0 < seconds < _MAX_SECONDS else None,
         frame_rate=float(rate[1]) or None if rate else None,
         video_codec=pictures[1] if is_usual else f"{pictures[1]} {pixels and pixels[0]}",
-        audio_codec=_audio_codec(*sound.groups()) if sound else "none",
+        audio_codec=named if is_named else codec,
         hdr=hdr and hdr[1],
         has_square_pixels=wide == high,
         sound_bits_a_second=int(bits[1]) * 1_000 if bits else 0,
     )
-
-
-def _audio_codec(description: str, codec: str) -> str:
-    named = _NOT_NAMED.sub("", description)
-    usual = _USUAL_AAC.match(named)
-    return codec if codec != "aac" or (usual and int(usual[1]) <= _MAX_HERTZ) else named

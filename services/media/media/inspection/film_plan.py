@@ -1,9 +1,8 @@
 """Decides what ffmpeg must do so that a video fits a platform's need: copy it into an MP4, or encode it anew. Pure.
 
-Platforms refuse more than their documents' tables say. X takes only H.264, low-complexity AAC, 4:2:0, no open group of
-pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads). Instagram takes at most 48 kHz
-and 25 Mbit/s (reference of IG User Media). A video that is encoded anew meets all of these limits. The picture is
-never cropped, and the length stays.
+What is encoded anew also meets limits that platforms' tables do not name. X takes H.264, AAC-LC, 4:2:0, closed groups
+of pictures, square pixels, mono or stereo (docs.x.com, "Best practices" of media uploads), Instagram 48 kHz and 25
+Mbit/s (reference of IG User Media).
 """
 
 import os
@@ -11,8 +10,7 @@ import os
 from contracts.renditions import Need
 from media.inspection.film import Film
 
-#: Platforms show at most this many pixels on the longer side of a video that they do not take as it is (Instagram's
-#: limit; X's is the same), and 4K takes four times the CPU.
+#: The most pixels on the longer side that Instagram and X take; 4K would need four times the CPU.
 LONGEST_SIDE = 1_920
 #: Of pictures: Instagram's limit. It bounds the size too: with a buffer of a second no second has more bits.
 _MOST_BITS_A_SECOND = 25_000_000
@@ -27,10 +25,8 @@ _CONTAINER = 0.03
 _UNKNOWN_SECONDS = 600.0
 #: Of x264: nobody sees a difference from the source, and 1080p is encoded faster than it plays. Our choice.
 _QUALITY = "-preset veryfast -crf 21"
-#: Where the platform bounds the rate; above it frames are dropped. It also stands for the rate that a recording of a
-#: browser does not tell.
+#: Where platforms bound the rate: above it frames are dropped. Also for recordings of browsers, which tell no rate.
 _MOST_FRAMES_A_SECOND = 60
-#: ffmpeg's arguments for encoding sound.
 _AAC = (
     f"-c:a aac -b:a {_SOUND_BITS_A_SECOND} -af aformat=channel_layouts=mono|stereo:sample_rates=44100|48000"
 )
@@ -55,10 +51,7 @@ def copying(film: Film) -> str:
 
 
 def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
-    """Returns ffmpeg's arguments for a rendition that is encoded anew, as H.264 and AAC.
-
-    `fills`: adds filler bytes until the file has the platform's least size.
-    """
+    """Returns ffmpeg's arguments for H.264 and AAC. `fills`: pads the file to the platform's least size."""
     bits, quality = bits_a_second(need, film), _QUALITY
     if fills:
         bits = int(need.min_bytes * 8 * 1.2 / (film.duration_seconds or _UNKNOWN_SECONDS))
@@ -70,9 +63,7 @@ def encoding(need: Need, film: Film, *, fills: bool = False) -> str:
 
 
 def bits_a_second(need: Need, film: Film) -> int:
-    """Returns the bit rate for the video track: the highest with which the file fits the need's bytes, but no higher
-    than the quality of the source makes useful and platforms take.
-    """
+    """Returns the bit rate for the pictures: the highest that fits the need's bytes, is useful, and platforms take."""
     seconds = film.duration_seconds or _UNKNOWN_SECONDS
     sound = film.sound_bits_a_second if _copies_sound(film) else _SOUND_BITS_A_SECOND
     fits = need.max_bytes * 8 * (1 - _CONTAINER) / (seconds + 1) - sound

@@ -1,7 +1,5 @@
-"""Makes one rendition or thumbnail: fetches the file, runs sandboxed processes, stores the result.
-
-The rendition of a video takes minutes (`film_plan.py` decides how it is made): ffmpeg runs at the lowest priority, with
-one thread less than the machine has, and reports its progress.
+"""Makes one rendition or thumbnail: fetches the file, runs sandboxed processes, stores the result. A video's rendition
+takes minutes, so its ffmpeg has the lowest priority and one thread less than the machine.
 """
 
 import os
@@ -26,7 +24,6 @@ from media.models import MediaRow
 
 log = structlog.get_logger()
 
-#: The niceness of work that nobody waits for.
 _LOWEST_PRIORITY = 19
 #: 4K HEVC with HDR takes 600 MB. Our choice.
 _MEMORY_BYTES = 2048 * 2**20
@@ -43,8 +40,7 @@ _OPTIONS = f"-v error -nostats -progress pipe:2 -stats_period 1 -filter_threads 
 _OPTIONS += f" -threads {film_plan.THREADS}"
 _MADE_UNTIL = re.compile(rb"out_time_us=(\d+)")
 _MADE = "-map 0:V:0 -map 0:a:0? {} -abort_on empty_output -movflags +faststart -f {}"
-#: Many films begin black. The thumbnail is the first frame, within so many seconds, of which a tenth is not black: our
-#: choice.
+#: Many films begin black: the first frame is shown, within so many seconds, of which a tenth is not black. Our choice.
 _LIGHT_PERCENT, _SECONDS_SEARCHED = 10, 20
 _LIGHT = (
     "blackframe=amount=0:threshold=32",
@@ -53,18 +49,16 @@ _LIGHT = (
 #: Decoding 20 s of 4K takes as long; the first frame is shown if it takes longer. Both searches fit the loop's 120 s.
 _FRAME_LIMITS = replace(ffmpeg.LIMITS, seconds=45, niceness=_LOWEST_PRIORITY)
 
-#: Gets the share of a video that is made, from 0 to 1.
+#: A function that gets the share of a video that is made, from 0 to 1.
 Progress = Callable[[float], None]
 
 
 def make(
     context: AppContext, row: MediaRow, need: Need, object_name: str, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """Makes the rendition `need` of a file and stores it as the object `object_name`. Returns size in bytes, width,
-    height, and the duration if there is one. For a video whose need is a JPEG, makes its thumbnail.
-
-    Raises Refused if the file cannot be converted, and SERVICE_UNAVAILABLE if another try may succeed; FfmpegEnded if
-    the file may be the reason.
+    """Makes the rendition `need` of a file, or a video's thumbnail if the need is a JPEG, and stores it as
+    `object_name`. Returns its size in bytes, width, height and, of a video, duration. Raises Refused if it cannot be
+    made, and SERVICE_UNAVAILABLE if another try may succeed: as FfmpegEnded if the file may be the reason.
     """
     is_photo = row.kind == "photo"
     turn = context.sandbox_pool.turn() if is_photo else nullcontext()  # videos hold no turn for minutes
@@ -87,8 +81,8 @@ def make(
 
 
 def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles, progress: Progress) -> Film:
-    """Makes the rendition `need` of the video `files.source` and writes it into `files.target`. Returns the rendition's
-    properties. Raises Refused if it cannot be made, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+    """Writes the rendition `need` of the video `files.source` into `files.target`. Returns the rendition's properties.
+    Raises Refused if it cannot be made, and SERVICE_UNAVAILABLE if ffmpeg did not run to its end.
     """
     found = ffmpeg.describe(context, mime_type, files.source)
     film = replace(found, size_bytes=os.fstat(files.source).st_size)
@@ -120,9 +114,7 @@ def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles,
 
 
 def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
-    """Returns a function that reads ffmpeg's reports and tells `progress` which share of the video's `seconds` is made.
-    The share never falls.
-    """
+    """Returns a function that gets ffmpeg's reports and tells `progress` the share of the video that is made."""
     share = 0.0
 
     def hear(piece: bytes) -> None:
@@ -137,7 +129,7 @@ def _reader(seconds: float, progress: Progress) -> Callable[[bytes], None]:
 
 def make_thumbnail(context: AppContext, mime_type: str, need: Need, files: FilmFiles) -> None:
     """Writes the first frame that is not black, or else the very first, as a JPEG into `files.target`. Raises Refused
-    if no frame can be read, and SERVICE_UNAVAILABLE when ffmpeg did not run to its end.
+    if no frame can be read, and SERVICE_UNAVAILABLE if ffmpeg did not run to its end.
     """
     film = ffmpeg.describe(context, mime_type, files.source)
     options = f"-v error -threads 1 -t {_SECONDS_SEARCHED}"

@@ -1,8 +1,4 @@
-"""Inspects an uploaded file: whether it is complete and of the declared type. Removes metadata from the stored object.
-
-Only sandboxed processes read the bytes. They get a copy of the upload, and an empty file for what is stored in its
-place.
-"""
+"""Inspects an uploaded file by sandboxed processes, and removes metadata from the stored object."""
 
 import tempfile
 from collections.abc import Iterator
@@ -28,10 +24,8 @@ _TOO_LARGE = "The file takes too much memory or time to open. Make it smaller, o
 
 
 def inspect(context: AppContext, upload: Upload, announced_bytes: int) -> FileFacts:
-    """Inspects the uploaded file, removes its metadata from the stored object, and returns its properties.
-
-    Raises UPLOAD_ERROR if its size is not the announced one, INVALID_FILE_CONTENT if it is not accepted, and
-    SERVICE_UNAVAILABLE if the storage does not answer or the machine is busy.
+    """Inspects an uploaded file, removes its metadata from the stored object, and returns its properties. Raises
+    UPLOAD_ERROR if its size is not as announced, INVALID_FILE_CONTENT if it is refused, and SERVICE_UNAVAILABLE.
     """
     size_bytes = context.bucket.size(upload.object_name)
     if size_bytes is None or not upload.arrived(size_bytes, announced_bytes):
@@ -89,10 +83,8 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
 
 @contextmanager
 def fetched(context: AppContext, object_name: str) -> Iterator[tuple[IO[bytes], IO[bytes], FilmFiles]]:
-    """Yields a copy of a stored object, an empty file, and the descriptors of both.
-
-    The files have no names, so that nothing is left of them when the service is killed. Raises SERVICE_UNAVAILABLE if
-    the storage does not answer, the temporary folder is full, or the block raises an OSError.
+    """Yields a copy of a stored object, an empty file, and their descriptors. Neither file is left, even after a kill.
+    Raises SERVICE_UNAVAILABLE if the storage is away, the temporary folder is full, or the block raises OSError.
     """
     with ExitStack() as stack:
         with _errors_as_unavailable("temporary_file_failed"):
@@ -105,7 +97,6 @@ def fetched(context: AppContext, object_name: str) -> Iterator[tuple[IO[bytes], 
 
 @contextmanager
 def _errors_as_unavailable(event: str) -> Iterator[None]:
-    """Turns an OSError of the block into SERVICE_UNAVAILABLE, and logs it as `event`."""
     try:
         yield
     except OSError as error:
@@ -114,13 +105,9 @@ def _errors_as_unavailable(event: str) -> Iterator[None]:
 
 
 def _replace(context: AppContext, upload: Upload, file: IO[bytes], mime_type: str) -> int:
-    """Stores a file in place of the uploaded object, and returns its size in bytes. Before that, writes the size to the
-    upload's row.
-
-    If the claim is lost, stores nothing and raises SERVICE_UNAVAILABLE: another call may have kept the uploaded object.
-    """
+    """Notes the file's size in the upload's row, then stores the file as its object. Returns the size in bytes."""
     size_bytes = file.seek(0, 2)
     with context.database.transaction() as connection:
-        if not Uploads(connection).note_replaced(upload, size_bytes):
+        if not Uploads(connection).note_replaced(upload, size_bytes):  # another call may have kept the object
             raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
     return context.bucket.put(upload.object_name, file, mime_type)

@@ -1,7 +1,4 @@
-"""The S3 client. Raises SERVICE_UNAVAILABLE for any outage or failure of the storage.
-
-Files are put by presigned URLs, which need no hash of the bytes: computing it would block the event loop.
-"""
+"""The S3 client. Raises SERVICE_UNAVAILABLE if the storage fails. Puts by presigned URLs, which need no hash."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -30,9 +27,9 @@ log = structlog.get_logger()
 _PIECE_BYTES = 256 * 1024
 #: Content under a key never changes once its address is known.
 FOREVER = "public, max-age=31536000, immutable"
-#: After this silence the storage counts as unavailable (our choice: clients wait about a minute). A file's length
-#: extends the time limit.
+#: After this silence, and the time for a file's length, the storage counts as away. Our choice: clients wait a minute.
 _LIMITS = Limits(connect_seconds=3.0, silence_seconds=30.0, trusts_length=True)
+#: How long URLs for our own services are valid. Our choice.
 _HOUR = timedelta(hours=1)
 #: The query parameters' type in the client library; dict is invariant.
 _Query = dict[str, str | list[str] | tuple[str]]
@@ -66,12 +63,10 @@ class Bucket:
     def put_url(self, name: str, valid_for: timedelta) -> str:
         return self._client.presigned_put_object(self._bucket, name, valid_for)
 
-    def get_url(self, name: str, mime_type: str, valid_for: timedelta) -> str:
-        """Returns a presigned URL with which the object can only be read, as a whole or in ranges. The response has
-        this `mime_type`.
-        """
+    def get_url(self, name: str, mime_type: str) -> str:
+        """Returns a URL with which the object can be read for an hour. The response has this `mime_type`."""
         said: _Query = {"response-content-type": mime_type, "response-cache-control": FOREVER}
-        return self._client.presigned_get_object(self._bucket, name, valid_for, response_headers=said)
+        return self._client.presigned_get_object(self._bucket, name, _HOUR, response_headers=said)
 
     def put_headers(self, mime_type: str) -> dict[str, str]:
         """Returns the headers with which a client must send the file to a put URL."""
@@ -166,9 +161,7 @@ class Bucket:
     def _send(
         self, method: str, name: str, query: _Query, *, returns_4xx: bool = False, **options: Any
     ) -> BaseHTTPResponse:
-        """Sends a request about an object by a presigned URL and returns the answer. Raises SERVICE_UNAVAILABLE for a
-        status from 400 on, or from 500 on with `returns_4xx`.
-        """
+        """Sends a request about an object. Raises SERVICE_UNAVAILABLE for a status from 400 (`returns_4xx`: 500) on."""
         url = self._client.get_presigned_url(method, self._bucket, name, _HOUR, extra_query_params=query)
         with _outages_as_unavailable():
             answer = self._http.request(method, url, **options)

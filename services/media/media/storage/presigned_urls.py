@@ -1,8 +1,4 @@
-"""Builds presigned URLs that fix the size of an upload (AWS Signature Version 4, query form). Pure.
-
-URLs of the minio client sign the host alone; these also sign Content-Length, so that the storage accepts no other
-size.
-"""
+"""Presigned URLs that fix the size of an upload, as minio's do not (AWS Signature Version 4, query form). Pure."""
 
 import hashlib
 import hmac
@@ -18,10 +14,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 def presign_put(
     url: str, query: Mapping[str, str], size_bytes: int, keys: Settings, at: datetime, valid_for: timedelta
 ) -> str:
-    """Returns a URL to which exactly `size_bytes` bytes can be put.
-
-    `url` is the storage's URL up to /bucket/object, unquoted; `at` is the present time in UTC (real time).
-    """
+    """Returns a URL for putting exactly `size_bytes` bytes to `url` (unquoted). `at`: the present real time in UTC."""
     parts = urlsplit(url)
     day, stamp = at.strftime("%Y%m%d"), at.strftime("%Y%m%dT%H%M%SZ")
     scope = f"{day}/{keys.region}/s3/aws4_request"

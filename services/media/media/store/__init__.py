@@ -20,7 +20,6 @@ class Store:
         self._connection = connection
 
     def _count(self, statement: Executable) -> int:
-        """Runs a statement and returns how many rows it changed."""
         return self._connection.execute(statement).rowcount
 
     def _all(self, statement: Executable, row: type[R]) -> list[R]:
@@ -32,9 +31,7 @@ class Store:
 
 
 def next_rows(column: ColumnElement[Any], *conditions: Any, first: Any, limit: int) -> Select[Any]:
-    """Returns a statement that selects and locks at most `limit` rows in the order `first`, without those that another
-    process has locked.
-    """
+    """Returns a statement that locks and returns `limit` rows, ordered by `first`, that nobody else has locked."""
     found = select(column).where(*conditions).order_by(first).limit(limit)
     return found.with_for_update(skip_locked=True)
 

@@ -1,55 +1,32 @@
-"""SQL of attachments: which files belong to which posts.
-
-A provisional attachment is shown, and counts as use of the file, for COUNTED_FOR. After that it only prevents that the
-file is removed, because the post may have been stored although its event is late.
+"""SQL of attachments: which files belong to which posts. A provisional one counts as use of its file for COUNTED_FOR.
+After that it only prevents that the file is removed, because the post's event may be late.
 """
 
 from collections.abc import Collection
 from datetime import timedelta
+from typing import Any
 
-from sqlalchemy import and_, case, delete, func, or_, select, text, tuple_, update
+from sqlalchemy import and_, case, delete, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from chassis.db.clock import clock_now
 from media.models import attachments, posts
-from media.store import REAL_NOW, Store
+from media.store import REAL_NOW, Store, next_rows
 
 #: Publishing confirms within seconds, or died before it stored the post. Our choice.
 COUNTED_FOR = timedelta(minutes=10)
-
-#: Compares with `now()`, so that the index is used.
-_FORGET_POSTS = text(
-    """
-    WITH old AS (
-        SELECT id, EXISTS (SELECT FROM attachments a WHERE a.post_id = p.id) AS holds FROM posts p
-        WHERE told_at < now() - :older_than ORDER BY told_at LIMIT :limit FOR UPDATE SKIP LOCKED
-    ), kept AS (
-        UPDATE posts SET told_at = clock_timestamp() WHERE id IN (SELECT id FROM old WHERE holds))
-    DELETE FROM posts WHERE id IN (SELECT id FROM old WHERE NOT holds)
-    """
-)
 #: The SQL condition for attachments that count as a use of their file.
 IS_COUNTED = or_(attachments.c.confirmed, attachments.c.created_at > clock_now() - COUNTED_FOR)
 
 
 class Attachments(Store):
-    def attach(
-        self,
-        account_id: str,
-        post_id: str,
-        media_ids: Collection[str],
-        *,
-        confirmed: bool,
-        revision: int,
-        operation_id: str | None = None,
-    ) -> None:
-        """Attaches files to a post, for this revision of the post. Confirmed attachments stay confirmed; provisional
-        ones count for COUNTED_FOR from now on.
+    def attach(self, media_ids: Collection[str], **row: Any) -> None:
+        """Attaches files to a post; `row` has the further columns. A file that is attached already stays confirmed; a
+        provisional one counts for COUNTED_FOR from now on.
         """
         if not media_ids:
             return
-        row = {"post_id": post_id, "account_id": account_id, "confirmed": confirmed, "revision": revision}
-        row |= {"created_at": clock_now(), "operation_id": operation_id}
+        row["created_at"] = clock_now()
         statement = insert(attachments).values([row | {"media_id": media_id} for media_id in media_ids])
         old, new = attachments.c, statement.excluded
         merged = or_(old.confirmed, new.confirmed)
@@ -73,9 +50,7 @@ class Attachments(Store):
         self._count(later.values(confirmed=False, created_at=clock_now()))
 
     def detach_earlier_tries(self, post_id: str) -> None:
-        """Detaches the provisional files that other tries of this post's operation attached, to post ids that will
-        never be stored.
-        """
+        """Detaches the provisional files of other posts that the same operation tried to make, and did not store."""
         made = attachments.alias()
         made_by = select(made.c.operation_id).where(made.c.post_id == post_id)
         of_earlier = and_(attachments.c.post_id != post_id, attachments.c.operation_id.in_(made_by))
@@ -87,17 +62,13 @@ class Attachments(Store):
         self._count(delete(attachments).where(~attachments.c.confirmed, others))
 
     def holder(self, media_id: str) -> str | None:
-        """Returns the id of the post to which the file is attached, also provisionally; of several posts the first;
-        None if there is none.
-        """
+        """Returns the id of the first post to which the file is attached, also provisionally."""
         statement = select(attachments.c.post_id).where(attachments.c.media_id == media_id)
         statement = statement.order_by(attachments.c.created_at, attachments.c.post_id).limit(1)
         return self._connection.execute(statement).scalar()
 
     def drop_provisional(self, older_than: timedelta, limit: int) -> int:
-        """Drops up to `limit` attachments that have been provisional for longer than `older_than`. Returns how many it
-        dropped.
-        """
+        """Drops up to `limit` attachments that were provisional for longer than `older_than`. Returns how many."""
         is_old = and_(~attachments.c.confirmed, attachments.c.created_at < clock_now() - older_than)
         key = (attachments.c.media_id, attachments.c.post_id)
         old = select(*key).where(is_old).limit(limit).with_for_update(skip_locked=True)
@@ -110,8 +81,12 @@ class Attachments(Store):
         return self._count(added.on_conflict_do_update(index_elements=["id"], set_=told, where=is_newer)) == 1
 
     def forget_posts(self, older_than: timedelta, limit: int) -> int:
-        """Of up to `limit` posts of which nothing was heard for `older_than`, forgets those that have no files. The
-        others are marked as heard of now, so that they are not examined again and again. Returns how many posts it
-        forgot.
+        """Examines up to `limit` posts of which nothing was heard for `older_than`: forgets those without files, and
+        marks the others as heard of now. Returns how many posts it examined.
         """
-        return self._count(_FORGET_POSTS.bindparams(older_than=older_than, limit=limit))
+        is_old = posts.c.told_at < func.now() - older_than  # `clock_timestamp()` would not use the index
+        found = self._connection.execute(next_rows(posts.c.id, is_old, first=posts.c.told_at, limit=limit))
+        is_found = posts.c.id.in_(found.scalars().all())
+        has_files = select(attachments).where(attachments.c.post_id == posts.c.id).exists()
+        examined = self._count(update(posts).where(is_found, has_files).values(told_at=REAL_NOW))
+        return examined + self._count(delete(posts).where(is_found, ~has_files))

@@ -10,6 +10,7 @@ from sqlalchemy.dialects.postgresql import insert
 from chassis.db.clock import clock_now
 from chassis.db.ranges import distinct_values
 from chassis.ids import is_id
+from contracts.caller import Caller
 from contracts.renditions import FileFacts
 from media.models import MediaRow, Upload, attachments, deletions, media
 from media.store import REAL_NOW, Store, next_rows
@@ -33,8 +34,7 @@ _NEWEST_FIRST = media.c.created_at.desc(), media.c.id.desc()
 Place = tuple[datetime, str]
 
 _RESTRICTED = "account_id = :account_id AND brand_ids <> '{}'"
-#: Ids, newest first, under each brand restriction within the caller's reach. An account has one restriction per
-#: restricted token, however many files.
+#: Ids, newest first, under each brand restriction within the caller's reach: an account has few, and many files.
 _NEWEST_WITHIN = text(
     f"""
     WITH RECURSIVE {distinct_values("restrictions", "media", "brand_ids", _RESTRICTED)}
@@ -51,8 +51,8 @@ _READ = 1_000
 
 
 def narrowing(kind: str | None, unused: bool, search: str | None) -> list[ColumnElement[bool]]:
-    """Returns SQL conditions that together narrow a list of files: only photos or only videos (`kind`), only files that
-    were never published and that no pending post uses (`unused`), only files whose name contains the text `search`.
+    """Returns SQL conditions for a list of files: `kind` (photo or video); `unused`, files that were never published
+    and have no pending post; `search`, a part of the name.
     """
     found = []
     if kind is not None:
@@ -95,21 +95,13 @@ class Files(Store):
         return {row.id: row for row in self._all(_ALL.where(is_wanted), MediaRow)}
 
     def newest(
-        self,
-        account_id: str,
-        *,
-        brand_ids: Collection[str] | None,
-        after: Place | None,
-        limit: int,
-        narrowed: Sequence[ColumnElement[bool]] = (),
+        self, caller: Caller, after: Place | None, limit: int, narrowed: Sequence[ColumnElement[bool]] = ()
     ) -> tuple[list[MediaRow], Place | None]:
-        """Returns one page of files, newest first, and the place after which the next page begins; None at the end.
-
-        `brand_ids`: the brands that the caller's token may use, None for all. `after`: the place that the call for the
-        previous page returned. `narrowed`: conditions on files. With them only the next _READ files are searched, so a
-        page may be short or empty before the list's end.
+        """Returns one page of the files that the caller may see, newest first, and the place after which the next
+        begins; None at the end. With conditions in `narrowed` only the next _READ files are searched, so that a page
+        may be short.
         """
-        within = self._within(account_id, brand_ids, after, _READ if narrowed else limit + 1)
+        within = self._within(caller, after, _READ if narrowed else limit + 1)
         files, end = _ALL.where(*within, *narrowed), None
         if narrowed:
             places = select(media.c.created_at, media.c.id).where(*within).order_by(*_NEWEST_FIRST)
@@ -122,18 +114,16 @@ class Files(Store):
             end = (found[limit - 1].created_at, found[limit - 1].id)
         return found[:limit], end
 
-    def _within(
-        self, account_id: str, brand_ids: Collection[str] | None, after: Place | None, most: int
-    ) -> list[ColumnElement[bool]]:
-        """Returns SQL conditions for the files that the caller may see and that come after the place `after`. For a
-        token that is limited to brands these are only the first `most` files.
+    def _within(self, caller: Caller, after: Place | None, most: int) -> list[ColumnElement[bool]]:
+        """Returns SQL conditions for the files after `after` that the caller may see. For a token that is limited to
+        brands they are only the first `most` files.
         """
         found = [] if after is None else [_place < after]
-        if brand_ids is None:
-            return [media.c.account_id == account_id, *found]
+        if caller.brand_ids is None:
+            return [media.c.account_id == caller.account_id, *found]
         at, before_id = after or (_LAST, "")
-        values = {"account_id": account_id, "reach": list(brand_ids), "before_at": at, "before_id": before_id}
-        values["limit"] = most
+        reach = {"account_id": caller.account_id, "reach": list(caller.brand_ids)}
+        values = {**reach, "before_at": at, "before_id": before_id, "limit": most}
         return [media.c.id.in_(self._connection.execute(_NEWEST_WITHIN, values).scalars().all()), *found]
 
     def remove(self, media_id: str) -> None:
@@ -153,9 +143,7 @@ class Files(Store):
         return self._count(delete(deletions).where(deletions.c.operation_id.in_(old.limit(limit))))
 
     def claim_without_thumbnail(self, lease: timedelta) -> MediaRow | None:
-        """Claims, among the files without a thumbnail, the one for which it became due last. Returns None if none is
-        due.
-        """
+        """Claims, of the files whose thumbnail is due, the one for which it became due last."""
         is_due = and_(media.c.thumbnail_size_bytes.is_(None), media.c.thumbnail_due_at <= REAL_NOW)
         due = next_rows(media.c.id, is_due, first=media.c.thumbnail_due_at.desc(), limit=1)
         claim = update(media).where(media.c.id.in_(due)).values(thumbnail_due_at=REAL_NOW + lease)

@@ -22,17 +22,14 @@ _IS_FREE = and_(renditions.c.state == "pending", is_unleased(renditions))
 
 class Renditions(Store):
     def ask(self, row: MediaRow, need: Need, *, again: bool = False) -> Rendition:
-        """Returns the rendition of a file for a need, and stores that it was asked for now. A new one is pending.
-
-        `again` makes a failed one pending again. The file's row must exist: lock it, or check it in the same
-        transaction.
+        """Returns the rendition of a file for a need, pending if it is new, and stores that it was asked for now.
+        `again` makes a failed one pending. The file's row must exist: lock it, or check it in this transaction.
         """
         asked: dict[str, Any] = {"asked_at": clock_now()}
-        new = {"need_key": need.key, "need": msgspec.to_builtins(need), "state": "pending"}
-        new["slug"] = names.rendition_slug(row.slug, MIME_TYPES[need.mime_type][0])
-        statement = insert(renditions).values(
-            id=new_id("rnd"), media_id=row.id, kind=row.kind, **new, **asked
-        )
+        of_need = {"need_key": need.key, "need": msgspec.to_builtins(need), "state": "pending"}
+        slug = names.rendition_slug(row.slug, MIME_TYPES[need.mime_type][0])
+        new = {"id": new_id("rnd"), "media_id": row.id, "kind": row.kind, "slug": slug}
+        statement = insert(renditions).values(**new, **of_need, **asked)
         if again:
             is_failed = renditions.c.state == "failed"
             asked["state"] = case((is_failed, "pending"), else_=renditions.c.state)
@@ -56,9 +53,8 @@ class Renditions(Store):
         return self._first(_claim(renditions.c.id == rendition_id, lease), Rendition)
 
     def claim_due(self, kind: str, limit: int, lease: timedelta) -> list[Rendition]:
-        """Claims at most `limit` pending renditions of photos or of videos (`kind`), beginning with the most recently
-        requested: a post that is due asks again and again, a post for next month has asked only once.
-        """
+        """Claims pending renditions of photos or of videos (`kind`), those first that were asked for last."""
+        # A post that is due asks again and again, a post for next month has asked only once.
         is_due, latest = and_(renditions.c.kind == kind, _IS_FREE), renditions.c.asked_at.desc()
         due = next_rows(renditions.c.id, is_due, first=latest, limit=limit)
         return self._all(_claim(renditions.c.id.in_(due), lease), Rendition)
@@ -77,16 +73,12 @@ class Renditions(Store):
         self._change(rendition_id, lease_until=None, state="failed", failure=failure)
 
     def record(self, rendition_id: str, **facts: Any) -> bool:
-        """Stores that the rendition is made, with its size, width and so on. Returns False if it is gone or not needed
-        any more.
-        """
+        """Stores that a rendition is made, with size, width and so on. Returns False if it is gone or unneeded."""
         made = update(renditions).where(renditions.c.id == rendition_id, _IS_NEEDED)
         return self._count(made.values(lease_until=None, state="made", **facts)) == 1
 
     def mark_unneeded(self, unused_for: timedelta, limit: int) -> int:
-        """Marks up to `limit` renditions that nobody has asked for during `unused_for` and whose file is attached to no
-        post. Returns how many it marked.
-        """
+        """Marks up to `limit` renditions of unattached files that nobody asked for during `unused_for`."""
         is_held = select(attachments).where(attachments.c.media_id == renditions.c.media_id).exists()
         is_old = and_(_IS_NEEDED, renditions.c.asked_at < clock_now() - unused_for)
         is_unused = and_(is_old, ~is_held, is_unleased(renditions))
@@ -104,7 +96,6 @@ class Renditions(Store):
         self._count(delete(renditions).where(renditions.c.id.in_(rendition_ids), ~_IS_NEEDED))
 
     def _change(self, rendition_id: str, **values: Any) -> None:
-        """Changes columns of a rendition, if it is still pending."""
         is_pending = and_(renditions.c.id == rendition_id, renditions.c.state == "pending")
         self._count(update(renditions).where(is_pending).values(values))
 

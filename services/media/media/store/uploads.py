@@ -44,9 +44,7 @@ class Uploads(Store):
         return self._count(update(uploads).where(uploads.c.id == upload_id).values(parts_id=parts_id)) == 1
 
     def note_replaced(self, upload: Upload, size_bytes: int) -> bool:
-        """Stores the size of the file that is about to replace the uploaded object. Returns False if the claim is
-        lost.
-        """
+        """Stores the size of the file that will replace the uploaded object. Returns False if the claim is lost."""
         return self._count(update(uploads).where(_is_claimed(upload)).values(replaced_bytes=size_bytes)) == 1
 
     def get(self, upload_id: str) -> Upload | None:
@@ -71,9 +69,7 @@ class Uploads(Store):
         return self._count(delete(uploads).where(uploads.c.id == upload.id)) == 1
 
     def begun_parts(self, account_id: str, operation_id: str) -> Upload | None:
-        """Returns the multipart upload that this operation began in the storage; None if there is none, or if it has
-        expired.
-        """
+        """Returns the operation's multipart upload, if the storage has begun it and it has not expired."""
         begun = _of_operation(account_id, operation_id)
         is_valid = and_(uploads.c.parts_id.is_not(None), uploads.c.expires_at > clock_now())
         return self._first(select(uploads).where(begun, is_valid), Upload)
@@ -95,7 +91,5 @@ def _of_operation(account_id: str, operation_id: str) -> Any:
 
 
 def _is_claimed(upload: Upload) -> Any:
-    """Returns the SQL condition that nobody has claimed or ended the upload after the claim in `upload`. A claim that
-    has lapsed holds until then.
-    """
+    """Returns the SQL condition that nobody has claimed or ended the upload since the claim in `upload`."""
     return and_(uploads.c.id == upload.id, uploads.c.lease_until == upload.lease_until)

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import text
 
 from chassis.db.database import Database
+from contracts.caller import Caller
 from media.store.files import Files
 
 #: Files of the account: half of them under restrictions, one per 1,000 under the restriction that is listed.
@@ -29,14 +30,15 @@ def test_a_list_reads_what_it_shows(
     with database.transaction() as connection:
         connection.execute(text(_FILL), {"count": HISTORY})
         connection.execute(text("ANALYZE media"))
+    caller = Caller(account_id="usr_a", user_id="usr_a", brand_ids=brand_ids)
     with database.transaction() as connection:
         files = Files(connection)
         before = connection.execute(_FETCHED).scalar_one()
-        shown, _ = files.newest("usr_a", brand_ids=brand_ids, after=None, limit=20)
+        shown, _ = files.newest(caller, None, 20)
         read = connection.execute(_FETCHED).scalar_one() - before
         last = shown[4] if shown else None
         after = last and (last.created_at, last.id)
-        rest, _ = files.newest("usr_a", brand_ids=brand_ids, after=after, limit=15)
+        rest, _ = files.newest(caller, after, 15)
     assert len(shown) == count
     assert shown == sorted(shown, key=lambda row: (row.created_at, row.id), reverse=True)
     assert rest == shown[5:]

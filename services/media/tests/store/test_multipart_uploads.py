@@ -10,12 +10,12 @@ from media_kit.world import World
 from contracts import media as api
 from contracts.caller import Caller
 from contracts.errors import ApiError
-from media.files import multipart_uploads
+from media.files import multipart_uploads, uploads
 
 
 @pytest.fixture
 def film() -> bytes:
-    return samples.film(filler_bytes=multipart_uploads.PART_BYTES, in_movie=samples.PLACE_BOXES["udta xyz"])
+    return samples.film(filler_bytes=uploads.PART_BYTES, in_movie=samples.PLACE_BOXES["udta xyz"])
 
 
 def begin(world: World, film: bytes, caller: Caller | None = None, **fields):
@@ -47,7 +47,7 @@ def test_a_multipart_video_becomes_media_without_its_location(world: World, film
     assert (media.width, media.duration_seconds) == (64, 2.5)
     name = "/".join(media.url.split("/")[-2:])
     stored = b"".join(world.context.bucket.pieces(name))
-    assert multipart_uploads.PART_BYTES < len(stored) == media.size_bytes == world.used()
+    assert uploads.PART_BYTES < len(stored) == media.size_bytes == world.used()
     assert not samples.tells_place(stored)
     assert complete(world, begun, put_tags(begun)).media_id == media.media_id
 

@@ -1,9 +1,8 @@
 """The periodic clean-up. The tests move its clock, and some take its storage away."""
 
 import io
-import itertools
 from datetime import timedelta
-from unittest.mock import Mock
+from unittest.mock import MagicMock
 
 import pytest
 import urllib3
@@ -14,7 +13,7 @@ from sqlalchemy import text
 from contracts import media as api
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
 from media import cleanup
-from media.files import library, multipart_uploads
+from media.files import library, multipart_uploads, uploads
 from media.store.attachments import Attachments
 
 
@@ -84,7 +83,6 @@ def test_a_large_bucket_is_searched_in_parts_without_a_pause(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cleanup, "_PAGE", 2)
-    monkeypatch.setattr(cleanup, "_PAGES", 1)
     names = strangers(world, 5)
     left = []
     while cleanup.remove_orphans(world.context):
@@ -105,21 +103,21 @@ def test_an_interrupted_search_of_the_bucket_continues_where_it_was(
     strangers(world, 5)
     listed, asked = world.context.bucket.names, []
 
-    def cut_off(after=None):
+    def cut_off_once(after=None):
         asked.append(after)
-        yield from itertools.islice(listed(after), 3)
-        raise ApiError(SERVICE_UNAVAILABLE)
+        if len(asked) == 2:
+            raise ApiError(SERVICE_UNAVAILABLE)
+        return listed(after)
 
-    with monkeypatch.context() as patch:
-        patch.setattr(world.context.bucket, "names", cut_off)
-        for _ in range(2):
-            world.shift(hours=2)
-            with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
-                cleanup.remove_orphans(world.context)
-    assert asked == [None, "B" * 22 + "/x.png"]
-    assert world.object_names() == {"E" * 22 + "/x.png"}
+    monkeypatch.setattr(world.context.bucket, "names", cut_off_once)
+    assert cleanup.remove_orphans(world.context) == 1
+    with pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"):
+        cleanup.remove_orphans(world.context)
+    world.sweep()
+    assert {name[0] for name, _ in listed()} == set("CDE"), "the claim of the interrupted search still holds"
     world.shift(hours=2)
     world.sweep()
+    assert asked == [None, "B" * 22 + "/x.png", "B" * 22 + "/x.png", "D" * 22 + "/x.png"]
     assert world.object_names() == set()
 
 
@@ -198,9 +196,7 @@ def test_deletion_is_retried_after_an_outage_of_the_storage(
 
 
 def test_an_unfinished_multipart_upload_is_aborted_after_a_day(world: World) -> None:
-    request = api.BeginParts(
-        filename="a.mp4", mime_type="video/mp4", size_bytes=multipart_uploads.PART_BYTES + 5
-    )
+    request = api.BeginParts(filename="a.mp4", mime_type="video/mp4", size_bytes=uploads.PART_BYTES + 5)
     begun = multipart_uploads.begin(world.context, world.caller(), request)
     assert urllib3.request("PUT", begun.parts[1].url, body=b"12345").status == 200
     world.shift(hours=25)
@@ -221,11 +217,24 @@ def test_old_revisions_of_posts_are_forgotten(world: World) -> None:
     assert world.ask(looked_at) == [], "a post that waits for weeks is not looked at by every tick"
 
 
+def test_posts_that_hold_files_do_not_end_the_search_for_old_posts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cleanup, "_ROWS", 1)
+    media = world.media()
+    world.tell("pst_1", "pending", 1, media)
+    world.tell("pst_2", "published", 1, media)
+    world.run("UPDATE posts SET told_at = clock_timestamp() - interval '32 days' WHERE id = 'pst_1'")
+    world.run("UPDATE posts SET told_at = clock_timestamp() - interval '31 days' WHERE id = 'pst_2'")
+    world.sweep()
+    assert world.ask("SELECT id FROM posts") == [("pst_1",)]
+
+
 def test_old_revisions_of_posts_are_found_by_index(world: World) -> None:
-    asked = Mock()
+    asked = MagicMock()
     Attachments(asked).forget_posts(timedelta(days=30), 100)
     with world.database.transaction() as connection:
         connection.execute(text("SET LOCAL enable_seqscan = off"))
-        forget = asked.execute.call_args.args[0].compile(dialect=connection.dialect)
+        forget = asked.execute.call_args_list[0].args[0].compile(dialect=connection.dialect)
         plan = connection.exec_driver_sql(f"EXPLAIN {forget}", forget.params).scalars().all()
     assert any("Index Cond: (told_at <" in line for line in plan), plan

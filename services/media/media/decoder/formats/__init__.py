@@ -1,16 +1,11 @@
-"""Parsers of the four image formats: they read a file's structure, and decide which parts are kept. Pure.
-
-A parser is as lenient as Pillow and browsers, and drops what they skip. Pixels are decoded in `decoder/images.py`.
-"""
+"""Parsers of four image formats, as lenient as Pillow and browsers. They decide which parts are kept. Pure."""
 
 from dataclasses import dataclass, field
 
-#: For the canvas and each frame of any format. Phones have sensors of 200 megapixels; 800 MB decoded, these fit the
-#: sandbox's memory.
+#: Of the canvas and each frame: phones have sensors of 200 megapixels, and 800 MB decoded fit the sandbox's memory.
 MAX_PIXELS = 200_000_000
 #: Frames of an animation, and their pixels together. Our choice.
 MAX_FRAMES, MAX_ANIMATION_PIXELS = 2_000, 2_000_000_000
-#: Refusals that several formats share.
 INCOMPLETE = "The file ends too early: a part of it is missing. Upload the original again."
 UNREADABLE = "The file is damaged and cannot be opened. Export it as JPEG or MP4, or upload the original."
 

@@ -11,9 +11,7 @@ _XMP = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|>)([1-8])")
 
 
 def orientation(tiff: bytes) -> int:
-    """Returns the orientation that an EXIF block gives, 1 to 8; 0 if it gives none. `tiff`: the block, from its byte
-    order on.
-    """
+    """Returns the orientation in an EXIF block, which begins with its byte order: 1 to 8, or 0 if it has none."""
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     if order is None or len(tiff) < 8:
         return 0

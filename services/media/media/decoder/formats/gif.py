@@ -24,11 +24,11 @@ def parse(data: memoryview) -> ParsedImage:
         at = found.start()
         if data[at] == _EXTENSION:
             try:
-                label, end = _byte(data, at + 1), _sub_blocks_end(data, at + 2)
-            except Refused:
+                label, end = data[at + 1], _sub_blocks_end(data, at + 2)
+            except IndexError:
                 if picture.frames:
                     break  # a damaged end; decoders show the frames before it
-                raise
+                raise Refused(INCOMPLETE) from None
             if label == _CONTROL or (
                 label == _APPLICATION and bytes(data[at + 3 : at + 14]) in _KEPT_APPLICATIONS
             ):
@@ -37,12 +37,12 @@ def parse(data: memoryview) -> ParsedImage:
         else:
             picture.frames += 1
             _check_frame(data[at : at + 10])
-            blocks = at + 10 + _table_bytes(_byte(data, at + 9)) + 1
+            blocks = at + 10 + _table_bytes(data[at + 9]) + 1
             try:
                 end = _sub_blocks_end(data, blocks)
-            except Refused:
+            except IndexError:
                 if picture.frames > 1:
-                    raise
+                    raise Refused(INCOMPLETE) from None
                 picture.kept += [data[at:blocks], *_cut_sub_blocks(data, blocks)]
                 break
             picture.kept.append(data[at:end])
@@ -53,9 +53,7 @@ def parse(data: memoryview) -> ParsedImage:
 
 
 def _check_frame(head: memoryview) -> None:
-    """Raises Refused for a frame that needs too much memory. A frame that lies partly outside of the canvas counts from
-    the canvas's corner, because decoders enlarge the canvas for it.
-    """
+    """Raises Refused for a frame that needs too much memory, counted from the canvas's corner, as decoders do."""
     if len(head) < 10:
         raise Refused(INCOMPLETE)
     left, top, width, height = struct.unpack_from("<4H", head, 1)
@@ -63,27 +61,18 @@ def _check_frame(head: memoryview) -> None:
     check_pixels(left + width, top + height)
 
 
-def _byte(data: memoryview, at: int) -> int:
-    if at >= len(data):
-        raise Refused(INCOMPLETE)
-    return data[at]
-
-
 def _table_bytes(flags: int) -> int:
-    """Returns the size in bytes of the colour table that the flags announce; 0 if there is none."""
     return 3 << ((flags & 7) + 1) if flags & 0x80 else 0
 
 
 def _sub_blocks_end(data: memoryview, at: int) -> int:
-    while size := _byte(data, at):
+    while size := data[at]:  # IndexError: the file ends before the blocks do
         at += 1 + size
     return at + 1
 
 
 def _cut_sub_blocks(data: memoryview, at: int) -> list[Bytes]:
-    """Returns the data blocks of the first frame when the file ends inside that frame; the last block is shortened to
-    the bytes that are there. Decoding shows later whether the frame's pixels are complete nevertheless.
-    """
+    """Returns the blocks of a frame inside which the file ends; the last block is shortened to the bytes there are."""
     start = at
     while at < len(data) and at + 1 + data[at] < len(data):
         at += 1 + data[at]

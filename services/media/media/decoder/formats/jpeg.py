@@ -1,5 +1,4 @@
-"""Parses JPEG files segment by segment. Keeps image data, colour profile and orientation. Cuts off what follows the
-image: the video of a phone's "live" photo, further images, padding, a camera's notes."""
+"""Parses JPEG files by segments. Keeps image data, colour profile and orientation, and nothing after the image."""
 
 import re
 import struct
@@ -8,8 +7,7 @@ from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Re
 
 #: The next marker between segments: like libjpeg, this skips stray bytes, fill bytes and restart markers.
 _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]", re.DOTALL)
-#: In scan data 0xFF is followed by 0 or a restart marker. Other markers end the scan, but those without a meaning and
-#: the number of lines are damage: decoders go on after them.
+#: The end of scan data: any marker but restarts, and those that decoders skip (without a meaning, number of lines).
 _SCAN_END = re.compile(rb"\xff[^\x00-\xbf\xd0-\xd7\xdc\xff]", re.DOTALL)
 #: Decoders need a full pass for each scan; real progressive files have about ten. Our choice.
 _MAX_SCANS = 100
@@ -37,7 +35,9 @@ def parse(data: memoryview) -> ParsedImage:
             end = _found(_SCAN_END, data, end).start()
             picture.kept.append(data[at:end])
         elif kind in _FRAMES:
-            picture.height, picture.width = _size(segment)
+            if len(segment) < 10:
+                raise Refused(UNREADABLE)
+            picture.height, picture.width = struct.unpack_from(">HH", segment, 5)
             picture.kept.append(segment)
         elif kind in _TABLES:
             picture.kept.append(segment)
@@ -64,18 +64,8 @@ def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[byt
     return found
 
 
-def _size(segment: memoryview) -> tuple[int, int]:
-    """Returns height and width in pixels from the segment of a frame."""
-    if len(segment) < 10:
-        raise Refused(UNREADABLE)
-    height, width = struct.unpack_from(">HH", segment, 5)
-    return height, width
-
-
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
-    """Handles an application segment: keeps JFIF without its thumbnail, the colour profile, and Adobe's colour
-    transform; reads the orientation from EXIF and XMP; drops all others.
-    """
+    """Handles an application segment: keeps JFIF, colour profile and Adobe's transform, and reads the orientation."""
     body = bytes(segment[4:40])
     if marker == 0xE0 and body.startswith(_JFIF) and len(body) >= 14 and len(head) == 1:
         head.append(b"\xff\xe0\x00\x10" + body[:12] + b"\0\0")

@@ -21,9 +21,7 @@ _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
 
 def parse(data: memoryview) -> ParsedImage:
-    """Parses a PNG file and cuts off the bytes after its end. Accepts a missing end, as decoders do, and adds it.
-    Raises Refused for a damaged file.
-    """
+    """Parses a PNG file, cuts off what follows its end, and adds a missing end. Raises Refused for a damaged file."""
     picture, at, kind, seen = ParsedImage(), len(SIGNATURE), b"", False
     picture.kept.append(data[:at])
     while kind != b"IEND" and at + _HEAD.size <= len(data):
@@ -77,9 +75,7 @@ def _other(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
 
 
 def _exif_in_text(kind: bytes, text: bytes) -> bytes:
-    """Returns the EXIF block in ImageMagick's text: an empty line, a name, a length, and lines of hexadecimal digits.
-    Returns no bytes for a text of another form.
-    """
+    """Returns the EXIF block that ImageMagick wrote in hexadecimal digits from the fourth line on, or no bytes."""
     try:
         if kind == b"zTXt":
             text = zlib.decompressobj().decompress(text[1:], _MAX_TEXT_BYTES)
