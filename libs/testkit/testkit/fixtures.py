@@ -197,8 +197,8 @@ def virtual_host(admin: Engine, amqp_url: str) -> Iterator[str]:
 
 
 class RunningService:
-    """A service in a real process, together with the services in `together_with`. Its methods are the service's RPC
-    methods; each call is sent as a process that may make it (see AnySender).
+    """A service that runs in a real process, with the services in `together_with`. Its methods are the service's RPC
+    methods. AnySender sends each call in the name of a process that may make it.
     """
 
     def __init__(

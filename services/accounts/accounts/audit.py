@@ -23,8 +23,8 @@ def list_audit(connection: Connection, caller: Caller, request: ListAudit) -> Au
     The operator gets the newest entries about the brand that the request names. An owner gets one page of entries. They
     are about the brand that the request names or, if it names none, about all brands of the account.
 
-    Raises NOT_FOUND, naming the field `brand_id`, for an unknown brand, and for an owner also for a brand of another
-    account. Raises BRAND_NOT_AUTHORIZED for a brand of the account that the token may not use.
+    Raises NOT_FOUND, naming the field `brand_id`, for an unknown brand. To an owner, a brand of another account is
+    unknown. Raises BRAND_NOT_AUTHORIZED for a brand of the account that the token may not use.
     """
     store = AuditStore(connection)
     if caller.is_operator:

@@ -55,7 +55,9 @@ _ALSO_COUNTS: dict[str, tuple[str, ...]] = {
 
 
 class Demand(Record):
-    """What one API request, or one unit for other work, uses of the counters, and the limits that apply to it."""
+    """What one API request uses of the counters, and the limits that apply to it. Work outside a request, such as a
+    webhook delivery, takes one unit of the month and has a Demand of its own.
+    """
 
     #: The account or sandbox token whose counters apply.
     subject: str

@@ -99,7 +99,8 @@ def unauthorized(code: str) -> LinkedInError:
 
 
 def refusal(mode: str, operation: str) -> LinkedInError:
-    """Returns LinkedIn's error for a planned fault of this mode (one of `faults.REFUSALS`)."""
+    """Returns the error of LinkedIn that a fault of this mode causes. A test orders the fault; its mode is one of
+    `faults.REFUSALS`."""
     if mode == "expired":
         return unauthorized("EXPIRED_ACCESS_TOKEN")
     if mode == "server_error":

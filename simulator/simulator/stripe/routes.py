@@ -1,4 +1,5 @@
-"""The routes of the simulated Stripe API. Each call passes checks of API key, idempotency key and planned faults."""
+"""The routes of the simulated Stripe API. Before each call the API key and the idempotency key are checked, and a fault
+that a test ordered for this call takes place."""
 
 import json
 import secrets

@@ -206,7 +206,7 @@ class Supervisor:
         fresh.replace(self.run / "state.json")
 
     async def stop_in_order(self, keeper: Keeper, stopped: dict[str, asyncio.Event]) -> None:
-        """Waits until all processes that depend on the keeper's process have stopped, then stops that process.
+        """Stops the process that `keeper` runs, after all processes that depend on it have stopped.
 
         `stopped`: name of each process → an event, which is set when the process has stopped.
         """

@@ -127,7 +127,9 @@ def _version_of(path: str | None) -> tuple[int, int, int] | None:
 
 @lru_cache(maxsize=4)
 def _with_authorities_of(_system: ssl.DefaultVerifyPaths, *_versions: object) -> ssl.SSLContext:
-    """Makes the context, once for each version of the system's files: reading all certificates takes 40 ms of CPU."""
+    """Returns a TLS context that trusts certifi's certificates and the system's. A new one is made only after the
+    system's certificate files have changed (`_versions`), because reading all certificates takes 40 ms of CPU.
+    """
     context = create_urllib3_context()
     context.load_verify_locations(cafile=certifi.where())
     context.load_default_certs()

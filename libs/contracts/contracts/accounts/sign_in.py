@@ -137,7 +137,7 @@ class ResetPassword(ResetLink, kw_only=True):
 
 
 class PasswordReset(Record):
-    """The e-mail address of the account whose password a reset link changes, or has just changed."""
+    """The e-mail address of the account to which a reset link belongs, before and after the password is changed."""
 
     email: str
 

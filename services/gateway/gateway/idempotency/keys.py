@@ -241,8 +241,10 @@ def _claimed(offer: Offered, operation_id: str, fence: int) -> Claim:
 
 
 def _judge(token_id: str, key: str, fingerprint: bytes, found: Found) -> Claim | None:
-    """Returns the claim of a request whose key another request has claimed before: a refusal if that was a different
-    request, its answer if that is stored, or RUNNING while it runs. Returns None if the key is free by now.
+    """Returns what a request gets whose key was claimed before, by `found`.
+
+    This is a refusal if `found` was a different request (another fingerprint), the answer to `found` if it is stored,
+    and RUNNING while `found` is running. Returns None if the key is free by now.
     """
     if found.fingerprint != fingerprint:
         return _refused(token_id, key, ApiError(IDEMPOTENCY_KEY_MISMATCH))

@@ -238,7 +238,9 @@ def _settle(app: AppContext, link: LinkRow, request: api.FinishLink, browser: Br
 
 
 def _tell_refusal(connection: Connection, link: LinkRow) -> None:
-    """Stages the event page.connect.refused: a login came back in another browser, or without the session's cookie."""
+    """Stages the event page.connect.refused, because a login came back in another browser than it was begun in, or
+    without the cookie of its link session.
+    """
     log.warning("link_came_back_in_another_browser", link_id=link.id, platform=link.platform)
     data = ConnectRefused(
         user_id=link.account_id,

@@ -86,8 +86,9 @@ def run(parts: Sequence[Part[T]], leave: Leave) -> list[Future[T]]:
     """Runs all parts in parallel. Returns a finished future for each part, in order, with what the part returned or
     raised.
 
-    A part that takes too long goes on, and its future raises PLATFORM_OUTCOME_UNKNOWN. If its post or reply has not
-    been begun by then, the part can no longer begin it, and its future raises SERVICE_UNAVAILABLE.
+    A part may take _ANSWER_SECONDS. If it takes longer and its post or reply is stored, it goes on, and its future
+    raises PLATFORM_OUTCOME_UNKNOWN. If its post or reply is not stored by then, `leave` makes sure that it never will
+    be, and the future raises SERVICE_UNAVAILABLE.
     """
     answers = [Answer() for _ in parts]
     executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="answering")

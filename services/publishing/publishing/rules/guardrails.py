@@ -79,8 +79,8 @@ def judge(
 ) -> Breach | None:
     """Returns the guardrail that a post at `at` would break; None if it breaks none.
 
-    `page` and `brand` are the times of the other posts of its page and brand. `scheduled`: the times from which the
-    post must keep the minimum gap as well.
+    `page` and `brand`: the times of the other posts of its page and of its brand. `scheduled`: the times of the page's
+    scheduled posts, from each of which the post must be at least MIN_SCHEDULE_GAP_SECONDS away.
     """
     of_page = too_close(scheduled)
     for window in page_windows(platform):

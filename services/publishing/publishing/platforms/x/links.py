@@ -152,7 +152,9 @@ def _may_start(text: str, start: int, searched: int) -> bool:
 
 def _first_start(text: str, first: int, end: int, searched: int) -> int:
     """Returns the first position in text[first:end] at which a link without a scheme may begin; -1 if there is none.
-    The link must begin behind the links found so far, which end at `searched`."""
+
+    `searched`: where the last link found so far ends. The position must not lie before it.
+    """
     # The text's first character counts as the one before the link, if a link can begin right after it.
     if first == 0 and end > 1 and _is_start(text, 1, searched):
         return 1
