@@ -1464,7 +1464,10 @@ export interface ResetRequested {
   success: boolean;
 }
 
-/** The e-mail address of the account whose password a reset link changes, or has just changed. */
+/**
+ * The e-mail address of the account to which a reset link belongs, before and after the password is
+ * changed.
+ */
 export interface PasswordReset {
   email: string;
 }

@@ -1612,7 +1612,9 @@ class ResetRequested:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PasswordReset:
-    """The e-mail address of the account whose password a reset link changes, or has just changed."""
+    """The e-mail address of the account to which a reset link belongs, before and after the password is
+    changed.
+    """
 
     email: str
 
