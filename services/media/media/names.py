@@ -8,14 +8,13 @@ from pathlib import PurePosixPath
 
 #: 22 of 62 characters are 131 random bits: nobody can guess an address.
 KEY_LENGTH = 22
-_KEY_CHARACTERS = string.ascii_letters + string.digits
 _KEY = re.compile(rf"[0-9A-Za-z]{{{KEY_LENGTH}}}")
 #: Of names in addresses, and of displayed ones. Our choice; file systems allow 255 bytes.
 _SLUG_STEM_LENGTH, _SHOWN_LENGTH = 100, 255
 
 
 def new_key() -> str:
-    return "".join(secrets.choice(_KEY_CHARACTERS) for _ in range(KEY_LENGTH))
+    return "".join(secrets.choice(string.ascii_letters + string.digits) for _ in range(KEY_LENGTH))
 
 
 def is_key(value: str) -> bool:

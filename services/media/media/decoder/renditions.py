@@ -1,10 +1,12 @@
 """Makes the rendition of an image, in a sandboxed process: a JPEG, scaled, upright, on white, of limited size."""
 
+import io
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import IO, Any
 
-from PIL import Image
+from PIL import Image, ImageCms
 
 from contracts.renditions import LONGEST_SIDE
 from media.decoder.images import BEST_QUALITY, opened, profile_of, upright
@@ -17,6 +19,7 @@ _NEAR = 0.93
 _SMALLER = 0.8
 #: Up to this size an image is reduced to twice the wanted sides or more before Lanczos; beyond it memory is too small.
 _FINE_PIXELS = 60_000_000
+_SRGB = ImageCms.createProfile("sRGB")
 
 
 def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
@@ -34,10 +37,13 @@ def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, An
         flat = flat.resize((width, height), Image.Resampling.LANCZOS)
     elif max(flat.size) > longest:
         flat.thumbnail((longest, longest), Image.Resampling.LANCZOS, reducing_gap=None)
+    if profile and len(profile) > argument["max_bytes"] // 4:  # it would leave too little room
+        with suppress(ImageCms.PyCMSError):  # it cannot be read, and says nothing about the colours
+            flat = ImageCms.profileToProfile(flat, io.BytesIO(profile), _SRGB) or flat
+        profile = None
     with os.fdopen(os.dup(files[1]), "w+b") as to:
         while not _save(flat, to, argument["max_bytes"], profile) and min(flat.size) > 1:
-            smaller = (max(1, round(flat.width * _SMALLER)), max(1, round(flat.height * _SMALLER)))
-            flat = flat.resize(smaller, Image.Resampling.LANCZOS)
+            flat = flat.resize([max(1, int(side * _SMALLER)) for side in flat.size], Image.Resampling.LANCZOS)
     return {"width": flat.width, "height": flat.height}
 
 
@@ -55,14 +61,12 @@ def _save(image: Image.Image, to: IO[bytes], max_bytes: int, profile: bytes | No
     fits, too_large = _LEAST_QUALITY, BEST_QUALITY
     if (size := size_at(fits)) > max_bytes:
         return False
-    last = fits
     while too_large - fits > 1 and size < _NEAR * max_bytes:
-        last = (fits + too_large) // 2
-        made = size_at(last)
-        if made <= max_bytes:
-            fits, size = last, made
+        tried = (fits + too_large) // 2
+        if (made := size_at(tried)) <= max_bytes:
+            fits, size = tried, made
         else:
-            too_large = last
-    if last != fits:
+            too_large = tried
+    if to.tell() != size:  # the last one tried was too large
         size_at(fits)
     return True

@@ -67,6 +67,28 @@ def test_the_colour_profile_is_kept(make: Make) -> None:
     assert image.info["icc_profile"] == profile
 
 
+@pytest.mark.parametrize("is_broken", [False, True])
+def test_a_profile_without_room_for_it_is_left_out_and_the_colours_stay(make: Make, is_broken: bool) -> None:
+    """Printers and scanners have profiles of half a megabyte, a thumbnail has 64 KB."""
+    profile = b"x" * 300 if is_broken else ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    picture = Image.new("RGB", (40, 30), (200, 100, 50))
+    file = io.BytesIO()
+    picture.save(file, "PNG", icc_profile=profile + bytes(100_000))
+    _, image = make(file.getvalue(), "image/png", 20, 15, max_bytes=64 * 1024)
+    assert image.size == (20, 15)
+    assert "icc_profile" not in image.info
+    seen = image.getpixel((10, 10))
+    assert isinstance(seen, tuple)
+    assert all(abs(one - other) < 4 for one, other in zip(seen, (200, 100, 50), strict=True))
+
+
+def test_a_picture_that_never_fits_ends_at_one_pixel(tmp_path: Path) -> None:
+    (tmp_path / "given").write_bytes(samples.picture("image/png", (40, 40)))
+    argument = {"mime_type": "image/png", "width": 20, "height": 20, "max_bytes": 1}
+    with (tmp_path / "given").open("rb") as first, (tmp_path / "made").open("w+b") as second:
+        assert make_picture(argument, (first.fileno(), second.fileno())) == {"width": 1, "height": 1}
+
+
 def test_transparent_parts_become_white(make: Make) -> None:
     file = io.BytesIO()
     Image.new("RGBA", (40, 40), (0, 0, 0, 0)).save(file, "PNG")
