@@ -22,7 +22,7 @@ class CheckPlatform(Record):
 
 
 class PlatformCheck(Record):
-    """The result of one check. Contains no token."""
+    """The result of one check of how our app is set up at a platform. Contains no token."""
 
     check: str
     #: ok; failed: the platform says otherwise; unknown: the platform gave no answer; skipped: it could not be asked.

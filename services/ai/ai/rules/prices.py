@@ -30,7 +30,7 @@ PACK_PRICES_USD: Mapping[int, float] = {500: 9.0, 1_500: 25.0, 5_000: 79.0, 15_0
 
 
 class CreditSettings(Record):
-    """The prices and links of this installation, in US dollars."""
+    """The prices of credits on this installation, in US dollars, and the addresses at which they are bought."""
 
     #: The price of each pack, by its size in credits.
     pack_prices_usd: Mapping[int, float] = field(default_factory=lambda: dict(PACK_PRICES_USD))

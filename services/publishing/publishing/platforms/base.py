@@ -202,7 +202,7 @@ class Published:
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """Posts on the platform that look alike. The attempt may have made one of them, but no id proves it."""
+    """Posts on the platform that look like the attempt's. It may have made one of them, but no id proves it."""
 
     #: Oldest first, including the post that the look-up returns.
     candidates: tuple[Published, ...]

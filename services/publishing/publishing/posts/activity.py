@@ -44,8 +44,9 @@ def listed(lists: Lists, account_id: str, limit: int, **where: Any) -> api.Publi
 
 
 def _entries(lists: Lists, account_id: str, limit: int, **where: Any) -> list[_Entry]:
-    """Merges the posts by newest comment and the posts by time of publishing, and returns the first `limit` entries,
-    newest first."""
+    """Returns the newest `limit` entries, newest first. A post with comments has the time of its newest comment, any
+    other post the time when it was published.
+    """
     # Read in this order, a post that gets its first comment between the two reads is in both lists, never in none.
     published = lists.published(account_id, limit=limit, since=None, **where)
     commented = {it.id: it for it in lists.commented(account_id, limit=limit, **where)}

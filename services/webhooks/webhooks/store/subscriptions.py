@@ -199,7 +199,7 @@ class Subscriptions:
         return self._connection.execute(statement).scalar()
 
     def add_secret(self, secret_id: str, subscription_id: str, operation_id: str | None, secret: str) -> None:
-        """Adds a secret to a subscription. `secret` is encrypted."""
+        """Adds a secret to a subscription. The caller has encrypted it."""
         values = {
             "id": secret_id,
             "subscription_id": subscription_id,

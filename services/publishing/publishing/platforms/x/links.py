@@ -101,8 +101,9 @@ def _with_scheme(text: str, start: int, end: int) -> Iterator[Link]:
 
 
 def _bare(text: str, domain: slice, rest: re.Match[str]) -> Iterator[Link]:
-    """Yields the links in a domain that has no scheme. Each link is one of the names that `_latin_names` finds there.
-    The last link also covers the path after the domain (`rest`)."""
+    """Yields the links in a domain that is written without a scheme. X links only the parts of it that are Latin domain
+    names (`_latin_names`), and there may be several. The last link also covers the path after the domain (`rest`).
+    """
     if domain.start and text[domain.start - 1] in _NO_LINK_AFTER:
         return
     names = list(_latin_names(text[domain]))
