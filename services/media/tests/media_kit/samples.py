@@ -5,7 +5,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from PIL import Image, PngImagePlugin
+from PIL import Image, ImageCms, PngImagePlugin
 
 #: A location, as texts and as EXIF contain it. No stored file may contain either.
 PLACE = "+48.8584+002.2945/"
@@ -44,6 +44,24 @@ def picture(mime_type: str = "image/jpeg", size: tuple[int, int] = (40, 30), **o
     file = io.BytesIO()
     image.save(file, _PILLOW[mime_type], **options)
     return file.getvalue()
+
+
+def with_large_profile() -> bytes:
+    """Returns a PNG image of one colour, with a profile of 100 KB in which red and green are exchanged. The image is
+    shown as (100, 200, 50).
+    """
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    profile = profile.replace(b"rXYZ", b"both", 1).replace(b"gXYZ", b"rXYZ", 1).replace(b"both", b"gXYZ", 1)
+    file = io.BytesIO()
+    Image.new("RGB", (40, 30), (200, 100, 50)).save(file, "PNG", icc_profile=profile + bytes(100_000))
+    return file.getvalue()
+
+
+def is_close(image: Image.Image, colour: tuple[int, int, int]) -> bool:
+    """Whether the pixel in the middle has this colour, as far as JPEG keeps it."""
+    seen = image.convert("RGB").getpixel((image.width // 2, image.height // 2))
+    assert isinstance(seen, tuple)
+    return all(abs(one - other) < 6 for one, other in zip(seen, colour, strict=True))
 
 
 def converted(mime_type: str) -> bytes:

@@ -52,6 +52,12 @@ def film(tmp_path: Path) -> Callable[..., bytes]:
     return make
 
 
+def test_a_picture_with_a_profile_larger_than_a_thumbnail_has_one_in_its_colours(world: World) -> None:
+    media = keep(world, samples.with_large_profile(), "a.png", "image/png")
+    thumbnails.make_due(world.context)
+    assert samples.is_close(thumbnail(world, media), (100, 200, 50))
+
+
 @pytest.mark.parametrize("mime_type", ["image/jpeg", "image/png", "image/gif", "image/webp"])
 def test_a_picture_has_a_thumbnail_of_its_shape(world: World, mime_type: str) -> None:
     media = keep(world, samples.picture(mime_type, (800, 200)), f"a.{samples.ENDINGS[mime_type]}", mime_type)
