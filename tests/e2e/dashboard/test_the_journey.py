@@ -27,6 +27,8 @@ from e2e_kit.waiting import until
 
 from local.servers import mail
 
+pytestmark = pytest.mark.quiet
+
 PASSWORD = "a sentence nobody guesses"
 ZONE = "Europe/Berlin"
 TAB, ENTER = "\ue004", "\ue007"

@@ -16,7 +16,7 @@ from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 from e2e_kit.workload import POSTS_PER_PAGE, Workload, WriteResults
 
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.quiet]
 
 CLIENTS = 64
 #: Longest time from the restart of a process, or from when a restarted server is ready, until all services answer.

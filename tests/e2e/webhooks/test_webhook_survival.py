@@ -53,7 +53,7 @@ def workload(
 
 
 def restart(stack: Stack, name: str) -> None:
-    stack.await_restart(name, stack.kill(name))
+    stack.await_restart(name, stack.kill(name), READY_SECONDS)
     stack.await_ready(READY_SECONDS)
 
 

@@ -36,7 +36,7 @@ SERVERS = "servers"
 #: pytest's exit code if it selected no tests.
 NO_TESTS = 5
 #: Tests that call a running stack over HTTP. A run with none of these starts only servers, and only these may be marked
-#: `alone`.
+#: `alone` or `quiet`.
 NEEDS_STACK = (ROOT / "tests",)
 #: Tests that start their own stack over faulty connections, and how long all of them may take.
 FAULTS = ROOT / "tests" / "e2e" / "faults"
@@ -50,10 +50,11 @@ NO_ENGINE = 77
 def test(arguments: Sequence[str], tell: Tell) -> int:
     """Runs pytest with `arguments` and returns its exit code.
 
-    Without a path, runs all tests in three parts: the end-to-end tests in four processes that share a stack, then the
-    end-to-end tests marked `alone` in three processes with a stack each, then all others in four processes that share
-    servers. If only a few tests of a part fail, they are run again alone (again.py). With paths, starts only what these
-    tests need: a stack, or some servers. Servers that `./dev servers up` has started are used.
+    Without a path, runs all tests in four parts: the end-to-end tests in four processes that share a stack, then those
+    marked `alone` in three processes with a stack each, then those marked `quiet` in one process, then all other tests
+    in four processes that share servers. If only a few tests of a part fail, they are run again alone (again.py). With
+    paths, starts only what these tests need: a stack, or some servers. Servers that `./dev servers up` has started are
+    used.
 
     --changed selects the files that the changes since `main` can break. --faults runs only the tests on stacks with
     faulty connections, and --containers only those on a container engine; --core makes these runs shorter. With --slow
@@ -88,12 +89,13 @@ def test(arguments: Sequence[str], tell: Tell) -> int:
             return again.run(lambda more: child([*pytest, *more], env), selection, run / name, tell)
 
         on_stacks = [str(path) for path in NEEDS_STACK]
-        together = part("together", env, *ON_FOUR, "-m", "not alone", *on_stacks)
-        alone = part("alone", env | OWN_STACKS, *ON_THREE, "-m", "alone", *on_stacks)
+        together = part("together", env, *ON_FOUR, "-m", "not alone and not quiet", *on_stacks)
+        alone = part("alone", env | OWN_STACKS, *ON_THREE, "-m", "alone and not quiet", *on_stacks)
+        quiet = part("quiet", env, "-m", "quiet", *on_stacks)
         Stack(run).down()  # even without tests it takes a part of a core
         env = servers.up(run / SERVERS, tell, owner_pid=os.getpid())
         others = part("others", env, *ON_FOUR, *(str(ROOT / name) for name in changed.TESTED))
-        return worst(together, alone, others)
+        return worst(together, alone, quiet, others)
 
 
 def faults(arguments: Sequence[str], core: bool, slow: bool, tell: Tell) -> int:
