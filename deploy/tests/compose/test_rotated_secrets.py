@@ -23,6 +23,8 @@ ROTATED = {
         *(f"DATABASE_PASSWORD_{name.upper()}" for name in units.DATABASES),
         *("POSTGRES_PASSWORD", "S3_SECRET_KEY", "CREDENTIAL_KEYS", "WEBHOOK_SECRET_KEYS", "TOKEN_SECRET"),
         *("META_APP_SECRET", "META_VERIFY_TOKEN", "INSTAGRAM_APP_SECRET"),
+        *("LINKEDIN_CLIENT_SECRET", "LINKEDIN_PAGES_CLIENT_SECRET", "TIKTOK_CLIENT_SECRET"),
+        *("X_CLIENT_SECRET", "YOUTUBE_CLIENT_SECRET"),
         *("GEMINI_API_KEY", "OPENAI_API_KEY", "SMTP_PASSWORD"),
     },
     "test_each_new_password_is_taken_and_the_old_one_refused": {"AMQP_PASSWORD_SERVICES"},
@@ -35,10 +37,6 @@ NOT_ROTATED = {
     },
     "MinIO does not run there: it is for installations that still have their files in it": {
         "MINIO_ROOT_PASSWORD"
-    },
-    "only a person's login at the platform needs them, and nobody logs in there": {
-        *("LINKEDIN_CLIENT_SECRET", "LINKEDIN_PAGES_CLIENT_SECRET", "TIKTOK_CLIENT_SECRET"),
-        *("X_CLIENT_SECRET", "YOUTUBE_CLIENT_SECRET"),
     },
     "no payment provider is set up there": {"STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"},
     "the profile compact alone has it, and reads it as the profile core reads those of each service": {

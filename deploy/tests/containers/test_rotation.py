@@ -18,6 +18,10 @@ from container_mail import mail_server
 from container_storage import provider
 from cryptography.fernet import Fernet
 from deploy_kit import wait_until
+from e2e_kit.api import Api
+from e2e_kit.linking import NAMES as PLATFORM_NAMES
+from e2e_kit.linking import Linking
+from e2e_kit.simulator import Simulator
 from minio import Minio
 from minio.error import S3Error
 
@@ -33,6 +37,14 @@ MAIL_SECONDS = 30.0
 #: Keys with which we call a provider: here the simulator, which takes those in its own settings alone. META_APP_SECRET
 #: is one of them, too.
 OF_CALLS = ("GEMINI_API_KEY", "OPENAI_API_KEY")
+#: Keys with which we exchange the code of a person's login at the platform → platform and more of the request.
+OF_LOGINS: dict[str, tuple[str, dict[str, str]]] = {
+    "LINKEDIN_CLIENT_SECRET": ("LN", {"account_type": "member"}),
+    "LINKEDIN_PAGES_CLIENT_SECRET": ("LN", {"account_type": "organization"}),
+    "TIKTOK_CLIENT_SECRET": ("TT", {}),
+    "X_CLIENT_SECRET": ("TW", {}),
+    "YOUTUBE_CLIENT_SECRET": ("YT", {}),
+}
 
 
 def new() -> str:
@@ -155,6 +167,18 @@ OF_WEBHOOKS: dict[str, Callable[[Composed, str], bool]] = {
 }
 
 
+def logs_in(stack: Composed, platform: str, more: Mapping[str, str]) -> bool:
+    """Tells whether a person's login at the platform leads to the choice of pages, for which our secret must be
+    accepted.
+    """
+    env = read_env(stack.run)
+    api, simulator = Api(stack.api, env["LIVE_TOKEN"]), Simulator(env["SIMULATOR_URL"])
+    body = {"platform": PLATFORM_NAMES[platform], "brand_id": env["SECOND_BRAND_ID"], **more}
+    person, begun = simulator.person(platform), api.post("/pages/connect", body)
+    linking = Linking(api, simulator, env["SECOND_BRAND_ID"], platform, person, begun)
+    return linking.open().outcome == "choose"
+
+
 def opens_storage(secret_key: str) -> bool:
     storage = Minio("127.0.0.1:9000", "posthaste-media", secret_key, secure=False)
     with pytest.raises(S3Error) as refused:
@@ -180,7 +204,7 @@ def test_every_key_and_password_changes_while_everything_that_it_protects_is_kep
         }
 
     present = {process: values[f"MESSAGE_KEYS_{process.upper()}"] for process in NAMES}
-    of_providers = {name: new() for name in (*OF_CALLS, *OF_WEBHOOKS)}
+    of_providers = {name: new() for name in (*OF_CALLS, *OF_WEBHOOKS, *OF_LOGINS)}
     before = {name: values.get(name) or new() for name in OF_WEBHOOKS}  # the demo has no INSTAGRAM_APP_SECRET
     steps = (
         {name: f"{values[name]},{fresh[name]}" for name in lists} | message_keys(present, then) | before,
@@ -209,6 +233,8 @@ def test_every_key_and_password_changes_while_everything_that_it_protects_is_kep
         env = read_env(stack.run)
         page, brand = env["SECOND_PAGE_ID"], env["SECOND_BRAND_ID"]
         assert client.publish_post(page_id=page, message="With the new keys alone").post_id
+        for name, login in OF_LOGINS.items():
+            assert logs_in(stack, *login), name
         assert client.write_caption(brand_id=brand, instruction="We bake at night").text  # OpenAI's
         assert client.generate_image(brand_id=brand, prompt="Loaves at dawn").media  # Gemini's
         assert client.upload(sample(stack), filename="after.jpg").media_id
