@@ -27,7 +27,10 @@ ROTATED = {
         *("X_CLIENT_SECRET", "YOUTUBE_CLIENT_SECRET"),
         *("GEMINI_API_KEY", "OPENAI_API_KEY", "SMTP_PASSWORD"),
     },
-    "test_each_new_password_is_taken_and_the_old_one_refused": {"AMQP_PASSWORD_SERVICES"},
+    "test_each_new_password_is_taken_and_the_old_one_refused": {
+        "AMQP_PASSWORD_SERVICES",
+        "MESSAGE_KEYS_SERVICES",
+    },
     "test_backups_go_on_with_new_keys_of_theirs_and_of_their_bucket": {"BACKUP_KEY", "BACKUP_S3_SECRET_KEY"},
 }
 #: Reason → the secrets that no test on the engine changes.
@@ -39,9 +42,6 @@ NOT_ROTATED = {
         "MINIO_ROOT_PASSWORD"
     },
     "no payment provider is set up there": {"STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"},
-    "the profile compact alone has it, and reads it as the profile core reads those of each service": {
-        "MESSAGE_KEYS_SERVICES"
-    },
     "made by a script for TLS to the servers, which is off there; test_tls.py has it on": {
         *("TLS_CA", "POSTGRES_CERTIFICATE", "POSTGRES_KEY", "RABBITMQ_CERTIFICATE", "RABBITMQ_KEY"),
     },
