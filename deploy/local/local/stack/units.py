@@ -207,6 +207,7 @@ def _dashboard(port: Mapping[str, int], told: Mapping[str, str]) -> Process:
         "API_URL": told["PUBLIC_BASE_URL"],
         "DASHBOARD_URL": dashboard_url(port),
         "HOST": "127.0.0.1",
+        "MALLOC_ARENA_MAX": told["MALLOC_ARENA_MAX"],
         "PORT": str(port["dashboard"]),
         "PUBLIC_BASE_URL": told["PUBLIC_BASE_URL"],
         "PYTHONUNBUFFERED": "1",
