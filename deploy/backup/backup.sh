@@ -156,7 +156,7 @@ restore-files) rclone copy --size-only kept:files "files:$S3_BUCKET" ;;
     today=$(date -u +%F)
     if [ "$(cat "$work/last")" != "$today" ] && [ "$(date -u +%H)" -ge "${BACKUP_HOUR:-2}" ]; then
       # An existing backup of today is not replaced: a new machine may be about to be restored from it.
-      if whole | grep -qx "$today" || "$0" now; then
+      if dates=$(whole) && { printf '%s\n' "$dates" | grep -qx "$today" || "$0" now; }; then
         echo "$today" >"$work/last"
       else
         echo "the backup failed: next try in ten minutes" >&2

@@ -270,6 +270,38 @@ def test_a_bucket_that_refuses_the_key_does_not_look_empty(backed_up: Backups) -
         assert "there is no backup yet" not in said
 
 
+@pytest.mark.parametrize("backed_up", ["folder"], indirect=True)
+def test_the_backup_of_the_day_stays_when_the_list_of_backups_cannot_be_read(
+    backed_up: Backups, tmp_path: Path
+) -> None:
+    """The first list is refused, as in an outage of seconds. Otherwise a new machine would replace the backup from
+    which it is about to be restored.
+    """
+    before = backed_up.kept.contents()
+    rclone = tmp_path / "rclone"
+    rclone.write_text(
+        f"""#!/bin/sh
+        if [ "$1" = lsf ] && mkdir {tmp_path}/refused; then exit 1; fi
+        exec {shutil.which("rclone", path=backed_up.env["PATH"])} "$@"
+        """
+    )
+    rclone.chmod(0o755)
+    (tmp_path / "work").mkdir()
+    env = backed_up.env | {
+        "PATH": f"{tmp_path}{os.pathsep}{backed_up.env['PATH']}",
+        "WORK": str(tmp_path / "work"),
+        "BACKUP_HOUR": "0",
+    }
+    with subprocess.Popen(
+        [FOLDER / "backup.sh"], env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as loop:
+        assert loop.stdout
+        said = next(line for line in loop.stdout if "next try" in line or "backed up" in line)
+        loop.terminate()
+    assert "the backup failed: next try in ten minutes" in said
+    assert backed_up.kept.contents() == before
+
+
 def test_before_the_first_backup_there_is_none(installation: Backups) -> None:
     assert installation.run("list") == ""
     assert "there is no backup yet" in installation.run("rehearse", code=1)

@@ -29,7 +29,7 @@ _PAUSE_AFTER_END = timedelta(days=1)
 
 
 def make_due(context: AppContext) -> int:
-    """Makes one thumbnail: that of the file for which it became due last. Returns 0 if none is due, else 1."""
+    """Makes one thumbnail: that of the file for which it became due last. Returns 0 if none is due or can be made now."""
     with context.database.transaction() as connection:
         row = Files(connection).claim_without_thumbnail(_LEASE)
     if row is None:
@@ -46,9 +46,10 @@ def make_due(context: AppContext) -> int:
         size_bytes = 0
     except ApiError as error:
         log.warning("thumbnail_put_off", media_id=row.id, reason=str(error))
-        if isinstance(error, FfmpegEnded):
-            with context.database.transaction() as connection:
-                Files(connection).put_off_thumbnail(row.id, _PAUSE_AFTER_END)
+        if not isinstance(error, FfmpegEnded):
+            return 0
+        with context.database.transaction() as connection:
+            Files(connection).put_off_thumbnail(row.id, _PAUSE_AFTER_END)
         return 1
     with context.database.transaction() as connection:
         is_there = Files(connection).set_thumbnail(row.id, size_bytes)

@@ -86,11 +86,10 @@ def fetched(context: AppContext, object_name: str) -> Iterator[tuple[IO[bytes], 
     """Yields a copy of a stored object, an empty file, and their descriptors. Neither file is left, even after a kill.
     Raises SERVICE_UNAVAILABLE if the storage is away, the temporary folder is full, or the block raises OSError.
     """
-    with ExitStack() as stack:
-        with _errors_as_unavailable("temporary_file_failed"):
-            source, target = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-            read_back = stack.enter_context(open(f"/proc/self/fd/{target.fileno()}", "rb"))
-            context.bucket.download(object_name, source)
+    with _errors_as_unavailable("temporary_file_failed"), ExitStack() as stack:  # closing may write, and fail, again
+        source, target = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+        read_back = stack.enter_context(open(f"/proc/self/fd/{target.fileno()}", "rb"))
+        context.bucket.download(object_name, source)
         with _errors_as_unavailable("work_on_file_failed"):
             yield source, target, FilmFiles(source.fileno(), target.fileno(), read_back.fileno())
 

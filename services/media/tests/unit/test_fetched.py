@@ -1,6 +1,7 @@
 """The copy of a stored file in the temporary folder, and whose errors are reported as those of the folder."""
 
 import errno
+import tempfile
 from types import SimpleNamespace
 from typing import IO, Any
 
@@ -30,6 +31,19 @@ def test_a_full_temporary_folder_is_an_outage_that_is_logged() -> None:
     ):
         pass
     assert [line["event"] for line in lines] == ["temporary_file_failed"]
+
+
+def test_a_temporary_folder_that_is_full_also_when_the_files_are_closed_is_an_outage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Closing a file writes once more what a failed write has left in its buffer."""
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b"))
+    bucket = SimpleNamespace(download=lambda _name, to: (to.write(b"GIF89a"), to.flush()))
+    with (
+        pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"),
+        fetched(SimpleNamespace(bucket=bucket), "key/cake.gif"),  # type: ignore[arg-type]
+    ):
+        pass
 
 
 def test_an_error_of_the_work_on_the_files_is_not_logged_as_one_of_the_temporary_folder() -> None:

@@ -19,7 +19,7 @@ from chassis.http.addresses import UnsafeAddress
 from chassis.http.guarded_client import FetchFailed, Stream, stream
 from contracts.caller import Caller
 from contracts.errors import MEDIA_PROCESSING, NOT_FOUND, ApiError
-from contracts.media import GetFiles, LocateFile, MediaFile
+from contracts.media import GetFiles, LocatedFile, LocateFile, MediaFile
 from contracts.renditions import FileFacts, need_of
 from publishing.config import Settings
 from publishing.context import AppContext
@@ -65,17 +65,27 @@ def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
 
 
 def await_ready(
-    app: AppContext, caller: Caller, platform: str, files: Sequence[Attached], seconds: float
+    app: AppContext,
+    caller: Caller,
+    platform: str,
+    files: Sequence[Attached],
+    urls: Sequence[str],
+    seconds: float,
 ) -> None:
-    """Waits until the media service has converted the files for the platform. Raises MEDIA_PROCESSING after `seconds`.
+    """Waits until the media service has converted the files, and the uploads among `urls`, for the platform. Raises
+    MEDIA_PROCESSING after `seconds`.
 
-    Ignores other errors, because `held` raises them again.
+    Ignores other errors, because `held` and `by_url` raise them again.
     """
     files = [file for file in files if need_of(platform, file.source.facts) is not None]
+    uploads = [found for url in urls if (found := own_file(url, app.settings.own_media)) is not None]
     give_up_at = time.monotonic() + seconds
-    while files:
+    while files or uploads:
         try:
-            _get(app, caller, platform, files)
+            if files:
+                _get(app, caller, platform, files)
+            for found in uploads:
+                _locate(app, caller, platform, found)
         except ApiError as error:
             if error.row is not MEDIA_PROCESSING:
                 return
@@ -130,12 +140,19 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
     found = own_file(url, app.settings.own_media)
     if found is None:
         return None
-    request = LocateFile(key=found[0], filename=found[1], platform=post.platform)
     with _refusals():
-        file = remote(app.media.locate_file)(post.owner, request, timeout_seconds=_FILES_SECONDS)
+        file = _locate(app, post.owner, post.platform, found)
     facts = FileFacts.made_from(file, type=_kind_of(file.mime_type))
     opener = stored(file.source_url, file.size_bytes)
     return MediaSource.of(facts, url=file.public_url or url, is_ai_made=file.generated, opener=opener)
+
+
+def _locate(app: AppContext, caller: Caller, platform: str, found: tuple[str, str]) -> LocatedFile:
+    """Returns the upload with this key and filename, converted where the platform needs it. Raises the errors of the
+    media service.
+    """
+    request = LocateFile(key=found[0], filename=found[1], platform=platform)
+    return remote(app.media.locate_file)(caller, request, timeout_seconds=_FILES_SECONDS)
 
 
 @contextmanager

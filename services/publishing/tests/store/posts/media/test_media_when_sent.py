@@ -87,8 +87,9 @@ def test_a_post_waits_for_its_files_without_using_up_an_attempt_and_goes_out_onc
     assert (row.state, row.attempts, row.error_code, len(platform.posts)) == ("published", 1, None, 1)
 
 
+@pytest.mark.parametrize("is_by_url", [False, True])
 def test_a_publish_waits_for_its_files_and_then_says_so_with_nothing_stored(
-    world: World, media: FakeMedia, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch
+    world: World, media: FakeMedia, platform: FakePlatform, monkeypatch: pytest.MonkeyPatch, is_by_url: bool
 ) -> None:
     monkeypatch.setattr(publish_now, "_FILES_SECONDS", 0.0)
     big, page, caller = (
@@ -97,6 +98,8 @@ def test_a_publish_waits_for_its_files_and_then_says_so_with_nothing_stored(
         world.caller("op_1", 1),
     )
     request = api.PublishPost(page_id=page.id, media_ids=(big,))
+    if is_by_url:
+        request = api.PublishPost(page_id=page.id, media_urls=(f"http://127.0.0.1:8080/media/{big}/a.png",))
     media.is_busy = True
     error = refused(publish_now.publish, world.app, caller, request)
     assert (error.code, error.extras["retry_after_seconds"], platform.posts) == ("MEDIA_PROCESSING", 5, [])
