@@ -72,7 +72,7 @@ INVALID_MEDIA_URL = _row("INVALID_MEDIA_URL", 400, "request",
 INVALID_FILE_CONTENT = _row("INVALID_FILE_CONTENT", 400, "media",
     "The file's bytes do not match its declared type.",
     "Upload the original, or export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM; send it under its real MIME type or none.")
-UPLOAD_ERROR = _row("UPLOAD_ERROR", 400, "media", "The upload is malformed or of an unsupported type.",
+UPLOAD_ERROR = _row("UPLOAD_ERROR", 400, "media", "The upload is incomplete or of a type that is not accepted.",
     "Send multipart/form-data with one part named file of an allowed type.")
 NO_FILE = _row("NO_FILE", 400, "media", "The part named file is missing.", "Send the file in a part named file.")
 INVALID_IDEMPOTENCY_KEY = _row("INVALID_IDEMPOTENCY_KEY", 400, "idempotency",

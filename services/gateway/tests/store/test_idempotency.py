@@ -79,6 +79,16 @@ class TestReplay:
         old, new = (all_keys.claim("tok_1", key, b"f", 10) for key in ("old", "new"))
         assert (old.verdict, new.verdict) == (Verdict.RUNNING, Verdict.STORED)
 
+    def test_the_key_of_a_publish_whose_file_is_not_ready_goes_on_later(self, client, bus) -> None:
+        published = bus.answers["publish_post"]
+        bus.answers["publish_post"] = ApiError(errors.MEDIA_PROCESSING, retry_after_seconds=5)
+        early = client.post(PUBLISH, json=BODY, headers=KEY)
+        assert (early.status_code, early.json["code"]) == (409, "MEDIA_PROCESSING")
+        assert early.headers["Retry-After"] == "5"
+        bus.answers["publish_post"] = published
+        assert client.post(PUBLISH, json=BODY, headers=KEY).status_code == 201
+        assert len(bus.asked("publish_post")) == 2
+
     def test_deletes_and_patches_take_keys_too(self, client, bus) -> None:
         for _ in range(2):
             assert client.delete("/api/v1/posts/scheduled/pst_1", headers=KEY).json == {

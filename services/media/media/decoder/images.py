@@ -116,7 +116,7 @@ def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, in
 
 
 def profile_of(image: Image.Image) -> bytes | None:
-    profile: bytes | None = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA") else None
+    profile: bytes | None = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA", "P") else None
     return profile
 
 

@@ -61,9 +61,14 @@ def test_a_turned_picture_is_upright(make: Make, orientation: int) -> None:
     assert not image.getexif()
 
 
-def test_the_colour_profile_is_kept(make: Make) -> None:
+@pytest.mark.parametrize("mode", ["RGB", "RGBA", "P"])
+def test_the_colour_profile_is_kept(make: Make, mode: str) -> None:
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-    _, image = make(samples.picture("image/png", (400, 300), icc_profile=profile), "image/png", 100, 75)
+    given = io.BytesIO()
+    Image.open(io.BytesIO(samples.picture("image/png", (400, 300)))).convert(mode).save(
+        given, "PNG", icc_profile=profile
+    )
+    _, image = make(given.getvalue(), "image/png", 100, 75)
     assert image.info["icc_profile"] == profile
 
 
