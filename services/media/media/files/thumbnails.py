@@ -29,7 +29,7 @@ _PAUSE_AFTER_END = timedelta(days=1)
 
 
 def make_due(context: AppContext) -> int:
-    """Makes one thumbnail: that of the file for which it became due last. Returns 0 if none is due or can be made now."""
+    """Makes the thumbnail that became due last. Returns 0 if none is due or can be made now, else 1."""
     with context.database.transaction() as connection:
         row = Files(connection).claim_without_thumbnail(_LEASE)
     if row is None:

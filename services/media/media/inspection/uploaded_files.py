@@ -86,7 +86,7 @@ def fetched(context: AppContext, object_name: str) -> Iterator[tuple[IO[bytes], 
     """Yields a copy of a stored object, an empty file, and their descriptors. Neither file is left, even after a kill.
     Raises SERVICE_UNAVAILABLE if the storage is away, the temporary folder is full, or the block raises OSError.
     """
-    with _errors_as_unavailable("temporary_file_failed"), ExitStack() as stack:  # closing may write, and fail, again
+    with _errors_as_unavailable("temporary_file_failed"), ExitStack() as stack:  # closing may fail too
         source, target = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         read_back = stack.enter_context(open(f"/proc/self/fd/{target.fileno()}", "rb"))
         context.bucket.download(object_name, source)

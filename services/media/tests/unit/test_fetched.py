@@ -2,6 +2,7 @@
 
 import errno
 import tempfile
+from functools import partial
 from types import SimpleNamespace
 from typing import IO, Any
 
@@ -37,7 +38,7 @@ def test_a_temporary_folder_that_is_full_also_when_the_files_are_closed_is_an_ou
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Closing a file writes once more what a failed write has left in its buffer."""
-    monkeypatch.setattr(tempfile, "TemporaryFile", lambda: open("/dev/full", "r+b"))
+    monkeypatch.setattr(tempfile, "TemporaryFile", partial(open, "/dev/full", "r+b"))
     bucket = SimpleNamespace(download=lambda _name, to: (to.write(b"GIF89a"), to.flush()))
     with (
         pytest.raises(ApiError, match="SERVICE_UNAVAILABLE"),
