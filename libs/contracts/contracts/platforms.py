@@ -36,8 +36,12 @@ class FileLimits(Record):
     shortest_side_max: int | None = None
     longest_side_max: int | None = None
     pixels: int | None = None
+    #: The most pixels from left to right, as displayed.
+    width_max: int | None = None
     #: Width to height.
     aspect: tuple[float, float] | None = None
+    #: The most bits a second of a whole video, on average.
+    bits_a_second: int | None = None
     #: Codecs of a video's pictures, as ffmpeg names them; empty: any.
     video_codecs: tuple[str, ...] = ()
 
@@ -104,10 +108,11 @@ PLATFORMS: dict[str, Platform] = {
                 "photo": FileLimits(
                     types=(JPEG,), size_bytes=(1, 8 * MIB), aspect=(3 / 4, 1.91)
                 ),
-                # "Frame rate: 23-60 FPS", "HEVC or H264" (reference of IG User Media, for reels and carousels).
+                # "Frame rate: 23-60 FPS", "HEVC or H264", "Maximum columns (horizontal pixels): 1920", "VBR, 25 Mbps
+                # maximum" (reference of IG User Media, for reels and carousels).
                 "video": FileLimits(
                     types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(3, 15 * 60), frame_rate=(23, 60),
-                    video_codecs=("h264", "hevc"),
+                    width_max=1_920, bits_a_second=25_000_000, video_codecs=("h264", "hevc"),
                 ),
             },
         ),
@@ -146,10 +151,12 @@ PLATFORMS: dict[str, Platform] = {
             files={
                 "photo": FileLimits(types=(JPEG, PNG, WEBP), size_bytes=(1, 5 * MIB)),
                 "gif": FileLimits(types=(GIF,), size_bytes=(1, 15 * MIB)),
-                # H.264 alone: docs.x.com, "Best practices" of media uploads.
+                # H.264 alone, at most 60 frames a second: docs.x.com, "Best practices" of media uploads. The other two
+                # bounds: docs/platforms/x.md.
                 "video": FileLimits(
-                    types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140), shortest_side=32,
-                    aspect=(0.333, 3), video_codecs=("h264",),
+                    types=(MP4, MOV), size_bytes=(1, 512 * MIB), seconds=(0.5, 140), frame_rate=(1, 60),
+                    shortest_side=32, longest_side_max=1_920, bits_a_second=25_000_000, aspect=(0.333, 3),
+                    video_codecs=("h264",),
                 ),
             },
         ),

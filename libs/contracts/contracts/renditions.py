@@ -117,6 +117,10 @@ def after(need: Need | None, file: FileFacts) -> FileFacts:
 
 def _film(limits: FileLimits, file: FileFacts) -> Need | None:
     low, high = limits.size_bytes
+    if limits.bits_a_second and file.size_bytes and file.duration_seconds:
+        most = int(limits.bits_a_second / 8 * file.duration_seconds)
+        if file.size_bytes > most:  # else platforms share the rendition of a larger bound
+            high = min(high or most, most)
     sides = fitted(limits, file.width, file.height) if file.width and file.height else None
     rate = _frame_rate(limits, file.frame_rate)
     is_fit = (
@@ -129,8 +133,8 @@ def _film(limits: FileLimits, file: FileFacts) -> Need | None:
     )
     if is_fit:
         return None
-    if limits.frame_rate and file.mime_type == WEBM and file.frame_rate is None:
-        rate = _USUAL_FRAME_RATE  # a WebM does not tell its rate, which may be outside the range
+    if limits.frame_rate and limits.frame_rate[0] > 1 and file.mime_type == WEBM and file.frame_rate is None:
+        rate = _USUAL_FRAME_RATE  # a WebM does not tell its rate, which may be too low; too high ones are cut anyway
     is_scaled = sides not in (None, (file.width, file.height))
     kept = limits.video_codecs or _IN_MP4
     if file.video_codec is not None:
@@ -162,6 +166,7 @@ def fitted(limits: FileLimits, width: int, height: int) -> tuple[int, int]:
         1.0,
         (limits.shortest_side_max or shorter) / shorter,
         (limits.longest_side_max or longer) / longer,
+        (limits.width_max or width) / width,
         math.sqrt((limits.pixels or width * height) / (width * height)),
     )
     scale = max(scale, (limits.shortest_side or 0) / shorter)

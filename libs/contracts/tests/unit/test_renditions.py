@@ -110,10 +110,26 @@ def test_a_film_is_scaled_up_or_down_to_even_sides() -> None:
     assert (need.width, need.height) == (360, 480)
 
 
+def test_a_film_of_a_large_camera_is_scaled_where_the_platform_takes_no_such_width() -> None:
+    sizes = {code: film_need(code, film(side=(3_840, 2_160))) for code in ("FB", "IG", "LN", "TT", "TW", "YT")}
+    assert {(need.width, need.height) for need in (sizes["IG"], sizes["TW"])} == {(1_920, 1_080)}
+    assert [sizes[code] for code in ("FB", "LN", "TT", "YT")] == [None] * 4
+    tall = film(side=(1_080, 2_400))
+    assert film_need("IG", tall) is None
+    assert film_need("TW", tall).height == 1_920
+
+
+def test_a_film_of_more_bits_a_second_than_a_platform_takes_is_compressed() -> None:
+    rich = film(size_bytes=60_000_000, video_codec="h264")  # 48 Mbit/s
+    needs = [film_need("IG", rich), film_need("TW", rich)]
+    assert [need.max_bytes for need in needs] == [31_250_000] * 2
+    assert film_need("YT", rich) is film_need("IG", film(size_bytes=31_250_000)) is None
+
+
 def test_a_film_of_another_type_size_or_codec_becomes_an_mp4() -> None:
     assert film_need("IG", film("video/webm")).mime_type == "video/mp4"
     assert film_need("LN", film(size_bytes=70 * 1024)).min_bytes == 75 * 1024
-    assert film_need("TW", film(size_bytes=600 * MIB)).max_bytes == 250 * MIB
+    assert film_need("LN", film(size_bytes=600 * MIB)).max_bytes == 250 * MIB
     assert film_need("TW", film(video_codec="h264")) is None
     assert film_need("TW", film(video_codec="hevc")).video_codecs == ()
     assert film_need("TW", film(video_codec="h264 yuv422p10le")).video_codecs == ()

@@ -242,6 +242,7 @@ def _problems(kind: str, limits: FileLimits, file: FileFacts) -> list[str]:
         found.append(_out_of(kind, "pixels on their shorter side", shorter,
                              (limits.shortest_side or 1, limits.shortest_side_max)))  # fmt: skip
         found.append(_out_of(kind, "pixels on their longer side", longer, (1, limits.longest_side_max)))
+        found.append(_out_of(kind, "pixels from left to right", file.width, (1, limits.width_max)))
         found.append(_bad_shape(kind, limits, file.width, file.height))
     return [text for text in found if text]
 

@@ -34,7 +34,9 @@ def file_row(code: str, kind: str, limits: FileLimits) -> str:
         limits.shortest_side and f"at least {limits.shortest_side} on the shorter side",
         limits.shortest_side_max and f"at most {limits.shortest_side_max:,} on the shorter side",
         limits.longest_side_max and f"at most {limits.longest_side_max:,} on the longer side",
+        limits.width_max and f"at most {limits.width_max:,} from left to right",
         limits.frame_rate and f"{limits.frame_rate[0]} to {limits.frame_rate[1]} frames a second",
+        limits.bits_a_second and f"at most {limits.bits_a_second:,} bits a second",
     ]
     cells = (
         code,
