@@ -9,6 +9,8 @@ from io import BytesIO
 from PIL import Image
 
 _BOX_HEADER_BYTES = 8
+#: Sample entries by kind (ISO/IEC 14496-15): avc3 and hev1 have the parameter sets in the stream.
+_CODECS = {b"avc1": "h264", b"avc3": "h264", b"hvc1": "hevc", b"hev1": "hevc"}
 
 
 class NotMedia(Exception):
@@ -38,6 +40,11 @@ class Video:
     #: Whether the index comes before the data, as for streaming.
     moov_first: bool
     bytes: int
+    #: h264 or hevc, or the sample entry's kind if it is another; empty if the film has no picture track.
+    codec: str = ""
+    #: Pixels as displayed.
+    width: int = 0
+    height: int = 0
 
 
 def photo(data: bytes) -> Photo:
@@ -60,9 +67,35 @@ def video(data: bytes) -> Video:
             raise NotMedia("no ISO media file")
         movie = next((start, end) for kind, start, end in boxes if kind == b"moov")
         header = next(start for kind, start, _ in _boxes(data, *movie) if kind == b"mvhd")
-        return Video(_duration_seconds(data, header), kinds.index(b"moov") < kinds.index(b"mdat"), len(data))
-    except (StopIteration, struct.error, ZeroDivisionError) as problem:
+        moov_first = kinds.index(b"moov") < kinds.index(b"mdat")
+        return Video(_duration_seconds(data, header), moov_first, len(data), *_picture_track(data, movie))
+    except (StopIteration, KeyError, struct.error, ZeroDivisionError) as problem:
         raise NotMedia("broken ISO media file") from problem
+
+
+def _picture_track(data: bytes, movie: tuple[int, int]) -> tuple[str, int, int]:
+    """Returns codec, width and height of the first picture track; an empty text and zeros if there is none."""
+    for kind, start, end in _boxes(data, *movie):
+        if kind != b"trak":
+            continue
+        track = _inside(data, start, end)
+        media = _inside(data, *track[b"mdia"])
+        if data[media[b"hdlr"][0] + 8 :][:4] != b"vide":
+            continue
+        described, _ = _inside(data, *_inside(data, *media[b"minf"])[b"stbl"])[b"stsd"]
+        entry = data[described + 12 : described + 16]
+        header, _ = track[b"tkhd"]
+        # A matrix and the size, in 16.16 fixed point, end the header. Version 1 has 64-bit times.
+        matrix = header + (52 if data[header] else 40)
+        turned = struct.unpack_from(">i", data, matrix + 4)[0] != 0
+        width, height = (side >> 16 for side in struct.unpack_from(">II", data, matrix + 36))
+        return _CODECS.get(entry, entry.decode("latin-1")), *((height, width) if turned else (width, height))
+    return "", 0, 0
+
+
+def _inside(data: bytes, start: int, end: int) -> dict[bytes, tuple[int, int]]:
+    """Returns the offsets of each box between two offsets by its kind. Of several of a kind, returns the last."""
+    return {kind: (first, last) for kind, first, last in _boxes(data, start, end)}
 
 
 def _boxes(data: bytes, start: int, end: int) -> Iterator[tuple[bytes, int, int]]:

@@ -139,6 +139,8 @@ def _film(limits: FileLimits, file: FileFacts) -> Need | None:
     kept = limits.video_codecs or _IN_MP4
     if file.video_codec is not None:
         kept = (file.video_codec,) if file.video_codec in kept else ()
+    if is_scaled or rate:
+        kept = ()  # it is encoded anew, so platforms with different codecs share the rendition
     # Only a small file may become too small; so that platforms share the renditions of the others.
     may_be_small = file.size_bytes is None or file.size_bytes < _MUCH_LARGER * low
     return Need(

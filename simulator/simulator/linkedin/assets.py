@@ -182,8 +182,11 @@ def _failure_of(kind: str, data: Any) -> str:
     NotMedia if the file is of another kind.
     """
     if kind == "video":
-        seconds = inspection.video(data).seconds
-        return "" if VIDEO_SECONDS[0] <= seconds <= VIDEO_SECONDS[1] else f"A video of {seconds} s"
+        video = inspection.video(data)
+        if video.codec not in ("h264", ""):
+            return f"Unsupported video codec {video.codec}"
+        fits = VIDEO_SECONDS[0] <= video.seconds <= VIDEO_SECONDS[1]
+        return "" if fits else f"A video of {video.seconds} s"
     photo = inspection.photo(data[:])
     if photo.format not in ("JPEG", "PNG", "GIF"):
         return f"Unsupported image format {photo.format}"

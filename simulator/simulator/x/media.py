@@ -21,6 +21,8 @@ SEGMENT_BYTES = 4 * _MIB
 SEGMENTS = 1_000
 #: Shortest and longest video: docs.x.com, "Media best practices".
 VIDEO_SECONDS = (0.5, 140.0)
+#: Guesses: docs/platforms/x.md.
+VIDEO_LONGEST_SIDE, VIDEO_BITS = 1_920, 25_000_000
 _TYPES = {
     "tweet_image": ("image/jpeg", "image/png", "image/webp"),
     "tweet_gif": ("image/gif",),
@@ -212,5 +214,14 @@ def _inspect(upload: Upload) -> None:
                 formats = ("GIF",) if upload.category == "tweet_gif" else _PHOTOS
                 if inspection.photo(data[:]).format not in formats:
                     raise inspection.NotMedia("another format")
-            elif not VIDEO_SECONDS[0] <= inspection.video(data).seconds <= VIDEO_SECONDS[1]:  # type: ignore[arg-type]
-                raise inspection.NotMedia("too short or too long")
+            else:
+                _check_video(inspection.video(data))  # type: ignore[arg-type]
+
+
+def _check_video(video: inspection.Video) -> None:
+    if not VIDEO_SECONDS[0] <= video.seconds <= VIDEO_SECONDS[1]:
+        raise inspection.NotMedia("too short or too long")
+    if video.codec not in ("h264", ""):
+        raise inspection.NotMedia("another codec")
+    if max(video.width, video.height) > VIDEO_LONGEST_SIDE or video.bytes * 8 > VIDEO_BITS * video.seconds:
+        raise inspection.NotMedia("too large")

@@ -4,6 +4,8 @@ from typing import Any
 
 import pytest
 
+from simulator.meta import media
+
 
 def error_of(answer):
     error = answer.get_json()["error"]
@@ -145,6 +147,13 @@ def test_a_bad_video_shows_in_the_containers_status(insta, media_url, name, subc
     assert shown["status_code"] == "ERROR"
     assert str(subcode) in shown["status"]
     assert error_of(publish(insta, reel))[1] == 9007
+
+
+@pytest.mark.parametrize("limit", ["INSTAGRAM_VIDEO_WIDTH", "INSTAGRAM_VIDEO_BITS"])
+def test_a_video_that_is_too_wide_or_has_too_many_bits_is_refused(insta, media_url, monkeypatch, limit):
+    monkeypatch.setattr(media, limit, 100)
+    reel = insta.contain(media_type="REELS", video_url=media_url + "video-5s.mp4")
+    assert "2207026" in insta.get(reel, fields="status_code,status").get_json()["status"]
 
 
 def test_video_is_no_media_type_of_a_post_of_its_own(insta, media_url):

@@ -1,10 +1,12 @@
 """Tests uploads to X: photos, films and GIFs, whole and in segments, and the posts to which they may be attached."""
 
 import base64
+from dataclasses import replace
 
 import pytest
 from simulator_kit.x import Caller
 
+from simulator import inspection
 from simulator.samples import photo, video
 from simulator.x import media
 
@@ -39,12 +41,22 @@ def test_a_film_goes_up_in_segments_and_is_processed(x, clock, held):
     assert held()[0]["media"] == [{"type": "video", "bytes": len(video.make(2))}]
 
 
-@pytest.mark.parametrize("data", [b"no film" * 9, video.make(141, 64, 64)])
+@pytest.mark.parametrize("data", [b"no film" * 9, video.make(141, 64, 64), video.make(1, 1_922, 64)])
 def test_a_film_that_will_not_do_fails_while_it_is_processed(x, clock, data):
     media_id, done = x.upload(data)
     assert done.status_code == 200
     clock.pass_time(1)
     assert x.state(media_id)["error"]["name"] == "InvalidMedia"
+
+
+@pytest.mark.parametrize("codec", ["h264", "hevc"])
+def test_a_film_of_another_codec_than_h264_fails(x, clock, monkeypatch, codec):
+    data = video.make(1)
+    told = inspection.video(data)
+    monkeypatch.setattr(inspection, "video", lambda _: replace(told, codec=codec))
+    media_id, _ = x.upload(data)
+    clock.pass_time(1)
+    assert x.state(media_id)["state"] == ("succeeded" if codec == "h264" else "failed")
 
 
 def test_segments_must_come_to_the_announced_size(x):

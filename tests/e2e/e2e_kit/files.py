@@ -19,7 +19,10 @@ _BOUNDARY = "e2e-boundary-5f0c7"
 #: Repeated as filler: only the number of bytes matters, and random bytes take time to make.
 _BLOCK = os.urandom(MB)
 _UPLOAD_SECONDS = 120.0
-_FRAMES, _FRAME_BYTES = 150, 32 * 1024
+_FRAMES_A_SECOND, _FRAME_BYTES = 30, 32 * 1024
+#: 20 Mbit a second: platforms take at most 25.
+_BYTES_A_SECOND = 2_500_000
+_SECONDS = 5
 
 
 @cache
@@ -32,19 +35,20 @@ def sample(simulator_url: str, address: str) -> bytes:
 
 
 def film(video: bytes, size_bytes: int) -> Iterator[bytes]:
-    """Yields an MP4 of exactly this size, which plays for five seconds. It shows the first frame of `video`; filler
-    makes it as large as requested.
+    """Yields an MP4 of exactly this size, which plays for five seconds, or for longer if it would have more than 20
+    Mbit a second. It shows the first frame of `video`; filler makes it as large as requested.
 
     From 5 MB on it has 30 frames a second. The service media stores some kilobytes less, because it drops the padding.
     """
     frame = _first_frame(video)
-    count = min(max(size_bytes // _FRAME_BYTES, 1), _FRAMES)
+    seconds = max(_SECONDS, -(-size_bytes // _BYTES_A_SECOND))
+    count = min(max(size_bytes // _FRAME_BYTES, 1), seconds * _FRAMES_A_SECOND)
     head = _box(b"ftyp", b"isom", bytes(4), b"isom") + _box(b"free", bytes(4096))
-    left = size_bytes - len(head) - len(_movie(video, 0, [0] * count)) - 8
+    left = size_bytes - len(head) - len(_movie(video, seconds, 0, [0] * count)) - 8
     rest = (left - len(frame)) // count
     sizes = [left - rest * (count - 1)] + [rest] * (count - 1)
     start = size_bytes - left
-    yield head + _movie(video, start, sizes) + struct.pack(">I4s", left + 8, b"mdat")
+    yield head + _movie(video, seconds, start, sizes) + struct.pack(">I4s", left + 8, b"mdat")
     for number, size in enumerate(sizes):
         shown = b"" if number else frame
         filler = size - len(shown) - 4
@@ -53,8 +57,12 @@ def film(video: bytes, size_bytes: int) -> Iterator[bytes]:
             yield _BLOCK[: filler - at]
 
 
-def _movie(video: bytes, start: int, sizes: list[int]) -> bytes:
-    count, lasts = len(sizes), 5000 // len(sizes)
+def _movie(video: bytes, seconds: int, start: int, sizes: list[int]) -> bytes:
+    count, lasts = len(sizes), 1000 * seconds // len(sizes)
+    header, track = (bytearray(_copied(video, kind)) for kind in (b"mvhd", b"tkhd"))
+    (units,) = struct.unpack_from(">I", header, 20)  # of the movie, a second
+    struct.pack_into(">I", header, 24, seconds * units)
+    struct.pack_into(">I", track, 28, seconds * units)
     no_path = _box(b"dinf", _box(b"dref", bytes(4), struct.pack(">I", 1), _box(b"url ", b"\0\0\0\1")))
     tables = (
         _copied(video, b"stsd"),
@@ -68,9 +76,7 @@ def _movie(video: bytes, start: int, sizes: list[int]) -> bytes:
         _copied(video, b"hdlr"),
         _box(b"minf", no_path, _box(b"stbl", *tables)),
     )
-    return _box(
-        b"moov", _copied(video, b"mvhd"), _box(b"trak", _copied(video, b"tkhd"), _box(b"mdia", *media))
-    )
+    return _box(b"moov", bytes(header), _box(b"trak", bytes(track), _box(b"mdia", *media)))
 
 
 def _first_frame(video: bytes) -> bytes:

@@ -111,7 +111,9 @@ def test_a_film_is_scaled_up_or_down_to_even_sides() -> None:
 
 
 def test_a_film_of_a_large_camera_is_scaled_where_the_platform_takes_no_such_width() -> None:
-    sizes = {code: film_need(code, film(side=(3_840, 2_160))) for code in ("FB", "IG", "LN", "TT", "TW", "YT")}
+    sizes = {
+        code: film_need(code, film(side=(3_840, 2_160))) for code in ("FB", "IG", "LN", "TT", "TW", "YT")
+    }
     assert {(need.width, need.height) for need in (sizes["IG"], sizes["TW"])} == {(1_920, 1_080)}
     assert [sizes[code] for code in ("FB", "LN", "TT", "YT")] == [None] * 4
     tall = film(side=(1_080, 2_400))

@@ -12,8 +12,8 @@ from media.inspection.film import Film
 
 #: The most pixels on the longer side that Instagram and X take; 4K would need four times the CPU.
 LONGEST_SIDE = 1_920
-#: Of pictures: Instagram's limit. It bounds the size too: with a buffer of a second no second has more bits.
-_MOST_BITS_A_SECOND = 25_000_000
+#: Of pictures: platforms take 25 Mbit/s in all. It bounds the size too: with a buffer of a second no second has more.
+_MOST_BITS_A_SECOND = 24_000_000
 #: H.264 needs up to half as many bits again as HEVC, VP9 and AV1 for the same quality; more than that is wasted.
 _BITS_OF_SOURCE, _LEAST_BITS_A_SECOND = 1.5, 1_000_000
 _SOUND_BITS_A_SECOND = 128_000
