@@ -21,6 +21,11 @@ def zone_of(name: str) -> ZoneInfo:
     return ZoneInfo(name) if name in zones() else ZoneInfo("UTC")
 
 
+def end_of_day(now: datetime) -> datetime:
+    """Returns when the API's present day ends. Its days are in UTC."""
+    return (now.astimezone(UTC) + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
 @cache
 def zones() -> tuple[str, ...]:
     """Returns the names of the time zones to choose from: continent and city, and UTC."""

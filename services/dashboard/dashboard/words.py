@@ -36,7 +36,7 @@ REFILL_STATES = {
     "active": "On.",
     "pending": "A payment is under way.",
     "payment_failed": "The last payment failed. Save again to try the card once more.",
-    "no_payment_method": "On, but there is no card yet: ask your operator to add one.",
+    "no_payment_method": "On, but no card is stored for your account yet: ask the operator of this server to add one.",
 }
 #: Errors of a post that may be out all the same, or may go out yet.
 UNSETTLED = ("PLATFORM_OUTCOME_UNKNOWN", "POST_IN_PROGRESS", "IDEMPOTENCY_IN_PROGRESS")
@@ -180,8 +180,8 @@ _AUDITED = {
     "collaborator.joined": "accepted an invitation, with {role} access",
     "collaborator.entered": "began to work on the brand in a browser, with {role} access",
     "email.changed": "signs in with another email address now",
-    "totp.enabled": "turned on the codes at the sign-in",
-    "totp.disabled": "turned off the codes at the sign-in of {person}",
+    "totp.enabled": "turned on two-factor authentication",
+    "totp.disabled": "turned off two-factor authentication of {person}",
     "token.created": "created the token {token}",
     "token.changed": "changed the token {token}",
     "token.rotated": "replaced the token {token}",
@@ -219,7 +219,7 @@ _SYSTEMS = (
     ("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad"), ("Windows", "Windows"), ("Mac OS X", "macOS"),
     ("Linux", "Linux"),
 )  # fmt: skip
-DELIVERY_STATES = {"delivered": "Delivered", "failed": "Failed", "pending": "Pending", "skipped": "Skipped"}
+DELIVERY_STATES = {"delivered": "Delivered", "failed": "Failed", "pending": "Waiting", "skipped": "Skipped"}
 
 
 def is_passing(code: str) -> bool:

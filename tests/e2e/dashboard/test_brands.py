@@ -40,6 +40,25 @@ def test_a_brand_is_made_and_changed(person: Any) -> None:
     assert not window.has("[role=status] button")
 
 
+def test_what_ai_is_told_about_a_brand_is_changed_and_removed(person: Any) -> None:
+    window, brand = person.window, f"/brands/{person.account.brand_id}"
+
+    def told() -> tuple[str | None, str | None]:
+        found = person.account.api.get(brand)["brand"]
+        return found["caption_guidelines"], found["image_guidelines"]
+
+    person.open(brand)
+    window.type("#caption_guidelines", "Warm and short")
+    window.press("[aria-labelledby=voice] button")
+    assert "Your change is saved" in window.text("[role=status]")
+    assert told() == ("Warm and short", None)
+    assert window.run("return document.querySelector('#caption_guidelines').value") == "Warm and short"
+    assert flaws(window) == []
+    window.run("document.querySelector('#caption_guidelines').value = ''")
+    window.press("[aria-labelledby=voice] button")
+    assert told() == (None, None)
+
+
 def test_a_brand_without_pages_is_archived_and_restored(person: Any, accounts: Accounts) -> None:
     window, api = person.window, person.account.api
     market = accounts.brand(person.account.user_id, "Night Market")["id"]

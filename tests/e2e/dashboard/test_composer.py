@@ -212,7 +212,7 @@ def test_pages_that_cannot_take_the_post_are_left_out_on_demand(writer: Any) -> 
     window.type("#message", "Without a photo")
     shows(writer, "#ready", "Publish on Facebook only")
     assert window.run("return document.querySelector('#send').disabled")
-    assert "Fix this, or press the second button below" in window.text("#findings")
+    assert "Fix this, or press the other button" in window.text("#findings")
     assert flaws(window) == []
     window.press("#ready button")
     assert window.text("h1") == "Published on Facebook. Not published on Instagram."

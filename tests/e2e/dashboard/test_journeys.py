@@ -107,7 +107,7 @@ def test_the_overview_shows_what_goes_out_and_what_failed(
     told = person.window.text("main")
     assert "X refused the post." in told
     assert "What to do: X gave this reason." in told
-    assert person.window.text(".actions .primary") == "Check the connection"  # X answered 403
+    assert person.window.text(".actions .primary") == "Go to the page"  # X answered 403
     assert "Edit and retry" in person.window.text(".actions")
     person.window.press("form[action$=retry] button")
     assert "goes out in a moment" in person.window.text("[role=status]")
@@ -141,7 +141,7 @@ def test_a_failed_post_is_dismissed_and_needs_nobody_any_more(
     person.open("/posts")
     shows(person, ".tabs", "(1)")
     person.open("/")
-    assert window.text("[aria-labelledby=needs] .row .buttons") == "Check the connection"  # X answered 403
+    assert window.text("[aria-labelledby=needs] .row .buttons") == "Go to the page"  # X answered 403
     window.press("[aria-labelledby=needs] .row a")
     assert "Dismiss: moves this post to Cancelled; nothing is sent." in window.text("main")
     window.press("form[action$=dismiss] button")

@@ -242,7 +242,7 @@ def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
             await_screen(window, name)
             window.run("document.documentElement.style.scrollbarWidth = 'none'; scrollTo(0, 0)")
             height = window.run("return document.documentElement.scrollHeight")
-            window.emulate_phone(width, min(height, 2400), scheme)
+            window.emulate_phone(width, min(height, 5000), scheme)
             window.keep_picture(made)
             with Image.open(made) as picture:
                 half = (picture.width // 2, picture.height // 2)

@@ -46,14 +46,21 @@ def show(brand_id: str) -> str:
 
 @screens.post("/<brand_id>")
 def change(brand_id: str) -> Answer:
-    """Changes the name and the time zone of a brand.
+    """Changes the name and the time zone of a brand, or what AI is told about it.
 
-    The answer is a page that holds the former values, so that the change can be undone: a redirect's address has no
-    room for them.
+    After a change of name and zone the answer is a page that holds the former values, so that the change can be undone:
+    a redirect's address has no room for them.
     """
 
     def edit(client: Posthaste) -> str | Answer:
         form = request.form
+        if "caption_guidelines" in form:
+            told = {
+                name: form.get(name, "").strip() or None
+                for name in ("caption_guidelines", "image_guidelines")
+            }
+            client.edit_brand(brand_id, **told)
+            return url_for("brands.show", brand_id=brand_id, done="changed")
         client.edit_brand(brand_id, name=form.get("name", "").strip(), timezone=form.get("zone", "UTC"))
         if form.get("was_name"):
             return _shown(brand_id, done="changed"), 200

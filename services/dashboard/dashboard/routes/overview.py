@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from flask import Blueprint, g, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, cookies, dates
+from dashboard import api, cookies, dates, times
 from dashboard.kept import kept
 from dashboard.routes.shared import Places, recent_places
 from posthaste.records import ScheduledPost
@@ -110,4 +110,5 @@ def account() -> str:
     return render_template(
         "overview_account.html" if is_part else "overview_account_page.html",
         disabled=disabled, account=told, near=near, requests=shares["requests"], is_page=not is_part,
+        day_ends=times.end_of_day(datetime.now(UTC)),
     )  # fmt: skip

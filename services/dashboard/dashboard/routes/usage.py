@@ -4,13 +4,13 @@ They show how much of the limits of the month, the day and the storage is used, 
 what changed the credits. People buy more credits here.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
-from dashboard import api, charts, dates, words
+from dashboard import api, charts, dates, times, words
 from posthaste.errors import ApiError, AuthenticationError
 
 screens = Blueprint("usage", __name__)
@@ -92,15 +92,10 @@ def _shown(problem: str = "") -> str:
     )
     return _page(
         "usage.html", "show", days=days, names=names, requests=requests, posts=posts, quota=account.quota,
-        plan=account.tier, credits=balance, today=days[-1] if days else None, day_ends=_day_ends(), problem=problem,
+        plan=account.tier, credits=balance, today=days[-1] if days else None, problem=problem,
+        day_ends=times.end_of_day(datetime.now(UTC)),
         done=request.args.get("done", ""),
     )  # fmt: skip
-
-
-def _day_ends() -> datetime:
-    """Returns the end of the API's present day, which is a day in UTC."""
-    tomorrow = datetime.now(UTC) + timedelta(days=1)
-    return tomorrow.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _page(template: str, tab: str, **more: Any) -> str:

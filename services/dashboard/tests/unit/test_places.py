@@ -329,8 +329,8 @@ def test_a_post_that_needs_attention_has_one_button_in_the_overview(
     assert [row.count("<button") + row.count('class="button') for row in rows] == [1] * 4
     shown = [re.findall(r">([^<>]+)</(?:a|button)>", row) for row in rows]
     # The page of the third is connected again.
-    check = ["Check the connection"]
-    assert shown == [check, check, ["Try again"], ["Release or cancel"]]
+    to_page = ["Go to the page"]
+    assert shown == [to_page, to_page, ["Try again"], ["Release or cancel"]]
 
 
 @pytest.mark.parametrize(

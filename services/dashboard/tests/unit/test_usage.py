@@ -95,7 +95,7 @@ def test_packs_are_links_and_auto_refill_is_a_form(selling: Client, browser: Fla
     page = browser.get("/usage").text
     assert 'href="https://buy.example/500"' in page
     assert "Buy for $10.00" in page
-    assert "charged to the card that your operator has set" in page
+    assert "charged to the card stored for your account" in page
     assert "1,000 credits – $18.00</option>" in page
     answer = save(browser, enabled="yes", threshold="40", amount="500")
     assert answer.location == "/usage?done=refill#credits"

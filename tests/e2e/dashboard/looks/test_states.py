@@ -108,7 +108,7 @@ def test_each_step_of_connecting_a_page_looks_right(person: Any, looks: Any, sim
     log_in(person, simulator.person("LN"), "button[name=sim_allow]")
     window.press("button[value=give]")
     until(lambda: "/pages/linked?" in window.url, 20, "the login leads back")
-    looks.at("choice of accounts", "Choose the LinkedIn accounts to connect to")
+    looks.at("choice of accounts", "Connect this LinkedIn account to")
     window.run("for (const it of document.querySelectorAll('[name=account_id]')) it.checked = false")
     window.press("main form button")
     looks.at("nothing chosen", "Choose at least one.")

@@ -54,7 +54,7 @@ _FORMS: dict[str, tuple[Form, ...]] = {
     "pages.choose": ({"account_id": "1"},),
     "pages.check": ({},),
     "pages.unlink": ({"cancel": "yes"},),
-    "brands.change": ({"name": "x", "zone": "UTC"},),
+    "brands.change": ({"name": "x", "zone": "UTC"}, {"caption_guidelines": "x"}),
     "brands.archive": ({},),
     "brands.invite": ({"email": "x@example.test", "role": "full"},),
     "brands.withdraw": ({},),
