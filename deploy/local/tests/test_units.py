@@ -223,7 +223,15 @@ def test_a_demo_user_whose_tokens_are_lost_is_made_anew_under_another_address(
 def test_the_dashboard_is_told_no_secret_and_no_server(tmp_path: Path) -> None:
     told = table(tmp_path)["dashboard"].env
     assert told.keys() == {
-        *("API_URL", "DASHBOARD_URL", "HOST", "PORT", "PUBLIC_BASE_URL", "PYTHONUNBUFFERED"),
+        *(
+            "API_URL",
+            "DASHBOARD_URL",
+            "HOST",
+            "MALLOC_ARENA_MAX",
+            "PORT",
+            "PUBLIC_BASE_URL",
+            "PYTHONUNBUFFERED",
+        ),
     }
 
 

@@ -16,6 +16,7 @@ screens = Blueprint("brands", __name__, url_prefix="/brands")
 
 Answer = tuple[str, int] | Response
 _ON_A_PAGE = 50
+_GUIDELINES = ("caption_guidelines", "image_guidelines")
 
 
 @screens.get("")
@@ -54,12 +55,9 @@ def change(brand_id: str) -> Answer:
 
     def edit(client: Posthaste) -> str | Answer:
         form = request.form
-        if "caption_guidelines" in form:
-            told = {
-                name: form.get(name, "").strip() or None
-                for name in ("caption_guidelines", "image_guidelines")
-            }
-            client.edit_brand(brand_id, **told)
+        if _GUIDELINES[0] in form:
+            captions, images = (form.get(name, "").strip() or None for name in _GUIDELINES)
+            client.edit_brand(brand_id, caption_guidelines=captions, image_guidelines=images)
             return url_for("brands.show", brand_id=brand_id, done="changed")
         client.edit_brand(brand_id, name=form.get("name", "").strip(), timezone=form.get("zone", "UTC"))
         if form.get("was_name"):
