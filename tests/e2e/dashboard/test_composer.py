@@ -178,7 +178,7 @@ def test_a_draft_survives_a_reload_and_can_be_discarded(writer: Any) -> None:
     window = writer.window
     assert window.run("return document.querySelector('#kept').hidden")
     window.type("#message", "Half a thought")
-    assert "Draft kept in this browser" in window.text("#kept")
+    assert "Draft kept in this tab" in window.text("#kept")
     writer.open("/compose")
     assert window.run("return document.querySelector('#message').value") == "Half a thought"
     window.press("#discard")
