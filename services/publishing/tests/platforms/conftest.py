@@ -124,10 +124,21 @@ def clip(file: Callable[[str], MediaSource]) -> bytes:
 
 @pytest.fixture(scope="session")
 def film(clip: bytes) -> Callable[..., MediaSource]:
-    """Makes an MP4 file of exactly this size, generated while it is read."""
+    """Makes an MP4 file of exactly this size, generated while it is read. It says that it plays for so long that it has
+    at most 20 Mbit a second.
+    """
+
+    def lasting(first: bytes, seconds: int) -> bytes:
+        header = first.find(b"mvhd")
+        if header < 0:
+            return first
+        data = bytearray(first)
+        units, length = struct.unpack_from(">II", data, header + 16)
+        struct.pack_into(">I", data, header + 20, max(length, seconds * units))
+        return bytes(data)
 
     def blocks(first: bytes, size_bytes: int) -> Iterator[bytes]:
-        yield first
+        yield lasting(first, size_bytes // 2_500_000)
         left = size_bytes - len(first) - 8
         yield struct.pack(">I4s", left + 8, b"free")
         while left > 0:
