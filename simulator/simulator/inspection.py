@@ -80,7 +80,8 @@ def _picture_track(data: bytes, movie: tuple[int, int]) -> tuple[str, int, int]:
             continue
         track = _inside(data, start, end)
         media = _inside(data, *track[b"mdia"])
-        if data[media[b"hdlr"][0] + 8 :][:4] != b"vide":
+        handler, _ = media[b"hdlr"]
+        if data[handler + 8 : handler + 12] != b"vide":
             continue
         described, _ = _inside(data, *_inside(data, *media[b"minf"])[b"stbl"])[b"stsd"]
         entry = data[described + 12 : described + 16]

@@ -108,7 +108,7 @@ PLATFORMS: dict[str, Platform] = {
                 "photo": FileLimits(
                     types=(JPEG,), size_bytes=(1, 8 * MIB), aspect=(3 / 4, 1.91)
                 ),
-                # "Frame rate: 23-60 FPS", "HEVC or H264", "Maximum columns (horizontal pixels): 1920", "VBR, 25 Mbps
+                # "Frame rate: 23-60 FPS", "HEVC or H264", "Maximum columns (horizontal pixels): 1920", "VBR, 25Mbps
                 # maximum" (reference of IG User Media, for reels and carousels).
                 "video": FileLimits(
                     types=(MP4, MOV), size_bytes=(1, 1024 * MIB), seconds=(3, 15 * 60), frame_rate=(23, 60),
