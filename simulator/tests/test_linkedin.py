@@ -1,67 +1,17 @@
 """LinkedIn, as platforms.md section 4 describes it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from flask.testing import FlaskClient
+from simulator_kit.linkedin import Caller
 
+from simulator import inspection
 from simulator.linkedin.text import shown
 from simulator.samples import photo, video
-
-HEADERS = {"LinkedIn-Version": "202607", "X-Restli-Protocol-Version": "2.0.0"}
-
-
-class Caller:
-    """A client of the simulated LinkedIn with the token of one account."""
-
-    def __init__(self, client, account_id, token):
-        self.client, self.account_id = client, account_id
-        self.headers = HEADERS | {"Authorization": f"Bearer {token}"}
-
-    def get(self, path, **query):
-        return self.client.get(f"/api.linkedin.com/rest/{path}", query_string=query, headers=self.headers)
-
-    def post(self, path, json, **query):
-        return self.client.post(
-            f"/api.linkedin.com/rest/{path}", json=json, query_string=query, headers=self.headers
-        )
-
-    def put(self, url, data):
-        return self.client.put(url, data=data, headers=self.headers)
-
-    def body(self, commentary="hello", **more):
-        return {
-            "author": self.account_id, "commentary": commentary, "visibility": "PUBLIC",
-            "distribution": {"feedDistribution": "MAIN_FEED"}, "lifecycleState": "PUBLISHED", **more,
-        }  # fmt: skip
-
-    def publish(self, commentary="hello", **more):
-        answer = self.post("posts", self.body(commentary, **more))
-        assert answer.status_code == 201, answer.json
-        return answer.headers["x-restli-id"]
-
-    def begin(self, kind, **more):
-        request = {"initializeUploadRequest": {"owner": self.account_id, **more}}
-        return self.post(kind, request, action="initializeUpload").json["value"]
-
-    def image(self, data):
-        value = self.begin("images")
-        assert self.put(value["uploadUrl"], data).status_code == 201
-        return value["image"]
-
-    def comment(self, urn, text, **more):
-        body = {
-            "actor": self.account_id,
-            "object": more.pop("object", urn),
-            "message": {"text": text},
-            **more,
-        }
-        return self.post(f"socialActions/{quote(urn, safe='')}/comments", body)
-
-    def comments(self, urn, **query):
-        return self.get(f"socialActions/{quote(urn, safe='')}/comments", **query)
 
 
 @pytest.fixture
@@ -254,6 +204,20 @@ def test_each_part_of_a_film_has_its_own_address(page, monkeypatch, clock, held)
 def test_films_have_75_kb_to_500_mb(page, size):
     request = {"initializeUploadRequest": {"owner": page.account_id, "fileSizeBytes": size}}
     assert page.post("videos", request, action="initializeUpload").status_code == 400
+
+
+@pytest.mark.parametrize(("codec", "status"), [("h264", "AVAILABLE"), ("hevc", "PROCESSING_FAILED")])
+def test_a_film_of_another_codec_than_h264_fails(page, clock, monkeypatch, codec, status):
+    data = video.make(5)
+    told = replace(inspection.video(data), codec=codec)
+    monkeypatch.setattr(inspection, "video", lambda _: told)
+    value = page.begin("videos", fileSizeBytes=len(data))
+    [part] = value["uploadInstructions"]
+    etag = page.put(part["uploadUrl"], data).headers["ETag"].strip('"')
+    finish = {"video": value["video"], "uploadToken": value["uploadToken"], "uploadedPartIds": [etag]}
+    page.post("videos", {"finalizeUploadRequest": finish}, action="finalizeUpload")
+    clock.pass_time(10)
+    assert page.get(f"videos/{quote(value['video'], safe='')}").json["status"] == status
 
 
 def test_a_member_posts_and_reads_nothing_back(member, page, clock):
