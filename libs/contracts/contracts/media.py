@@ -33,6 +33,13 @@ CONVERTED_TYPES: dict[str, tuple[str, ...]] = {
 MediaIds = tuple[str, ...]
 
 
+def owner_of_copies(account_id: str) -> str:
+    """Returns the account that owns the copies of files at other servers which the posts of `account_id` name: nobody
+    can see them, and they do not use storage quota (spec "media_urls").
+    """
+    return f"copies:{account_id}"
+
+
 def thumbnail_of(name: str) -> str:
     """Returns the name of a file's thumbnail if `name` is the file's name, and the thumbnail's public URL if `name` is
     the file's public URL.
@@ -136,7 +143,8 @@ class BeginUpload(Record):
     mime_type: str
     #: Size of the stream. Bytes beyond it are never stored.
     size_bytes: int
-    #: Created by AI: deleted unless it is attached to a post within 24 hours (spec "AI generation").
+    #: Made by AI, or the copy of a file at another server (`owner_of_copies`): one file for each operation, deleted
+    #: unless it is attached to a post within 24 hours (spec "AI generation").
     generated: bool = False
 
 
@@ -164,6 +172,12 @@ class CommitUpload(Record):
 
 class UploadId(Record):
     upload_id: str
+
+
+class MadeFile(Record):
+    """The generated file of the caller's operation, if there is one."""
+
+    media_id: str | None
 
 
 class BeginParts(Record):
@@ -321,7 +335,9 @@ class SandboxReport(Record):
         " delete_media get_storage locate_file"
     ),
     ctl="get_sandbox",
-    publishing="get_media attach_media detach_media get_files locate_file",
+    publishing=(
+        "begin_upload commit_upload abort_upload get_made get_media attach_media detach_media get_files locate_file"
+    ),
     ai="begin_upload commit_upload abort_upload get_media delete_media get_storage get_files",
 )
 class MediaApi(Protocol):
@@ -330,6 +346,7 @@ class MediaApi(Protocol):
     def begin_upload(self, caller: Caller, request: BeginUpload) -> UploadTicket: ...
     def commit_upload(self, caller: Caller, request: CommitUpload) -> UploadedMedia: ...
     def abort_upload(self, caller: Caller, request: UploadId) -> Nothing: ...
+    def get_made(self, caller: Caller, request: Nothing) -> MadeFile: ...
     def begin_parts(self, caller: Caller, request: BeginParts) -> UploadParts: ...
     def complete_parts(self, caller: Caller, request: CompleteParts) -> UploadedMedia: ...
     def list_media(self, caller: Caller, request: ListMedia) -> MediaList: ...

@@ -33,6 +33,7 @@ class MediaService:
     complete_parts = call(multipart_uploads.complete)
     list_media = call(library.show_list)
     get_media = call(library.show)
+    get_made = call(library.made)
     delete_media = call(library.delete)
     get_storage = call(library.show_storage)
     attach_media = call(attachments.attach)

@@ -37,6 +37,12 @@ def show(context: AppContext, caller: Caller, request: api.MediaId) -> api.Media
         return context.view(reachable(caller, Files(connection).get(request.id)))
 
 
+def made(context: AppContext, caller: Caller) -> api.MadeFile:
+    with context.database.reading() as connection:
+        row = Files(connection).by_operation(caller.account_id, caller.operation_id)
+    return api.MadeFile(media_id=row.id if row else None)
+
+
 def delete(context: AppContext, caller: Caller, request: api.MediaId) -> api.MediaDeleted:
     """Deletes the file's row at once and its objects in the background. A repeated operation gets the same answer.
     Raises NOT_FOUND for a file that the caller may not see, and MEDIA_IN_USE for one that a pending post uses.

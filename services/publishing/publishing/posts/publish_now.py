@@ -80,7 +80,7 @@ def _publish(
         check_first_comment(app, request, page)
         check_content(app, request, page, partial(attachment.attach, page.platform))
         seconds = min(_FILES_SECONDS, answer.left_seconds)
-        await_ready(app, caller, page.platform, attachment.files, request.media_urls, seconds)
+        await_ready(app, caller, post_id, page.platform, attachment.files, request.media_urls, seconds)
         page, post = _claim(app, caller, request, attachment, answer)
     answer.post_id = post.id
     try:

@@ -187,7 +187,7 @@ def not_begun(post: Post, reason: post_files.FilesNotReady) -> AttemptOutcome:
         outcome="not_begun",
         wait_seconds=reason.wait_seconds,
         error_code=MEDIA_PROCESSING.code,
-        error_message="The post goes out as soon as its file has been made to fit the platform.",
+        error_message=f"{reason} The post goes out as soon as the file is ready.",
     )
 
 

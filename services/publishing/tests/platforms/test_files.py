@@ -1,18 +1,22 @@
 """The way of a post's files from the storage to the platform, against the simulator, which also plays the storage."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cryptography.fernet import Fernet
 
+from contracts.errors import FILE_TOO_LARGE, INVALID_FILE_CONTENT, ApiError
 from contracts.media import MediaFile
 from publishing.config import Settings
 from publishing.platforms.base import Content, PlatformRefusal, Refusal
-from publishing.platforms.limits import check_files
+from publishing.platforms.uploads.sources import stored
 from publishing.records import Attached
+from publishing.sending import fetched_files
 from publishing.sending import post_files as files
 
 from .simulated import Page, Simulator
@@ -44,13 +48,36 @@ def upload(media: Any, simulator: Simulator) -> Callable[..., str]:
     return make
 
 
+@pytest.fixture(autouse=True)
+def storage(monkeypatch: pytest.MonkeyPatch) -> dict[str, bytes]:
+    """The files that were copied, by address."""
+    kept: dict[str, bytes] = {}
+
+    def store(url: str, headers: Any, size_bytes: int, chunks: Any) -> None:
+        kept[url] = b"".join(chunks)
+
+    def opener(url: str, size_bytes: int) -> Any:
+        return partial(nullcontext, iter([kept[url]])) if url in kept else stored(url, size_bytes)
+
+    monkeypatch.setattr(fetched_files, "store", store)
+    monkeypatch.setattr(files, "stored", opener)
+    return kept
+
+
 def post(app: Any, *media_ids: str, urls: tuple[str, ...] = (), platform: str = "FB") -> Any:
     media = [app.media.files[media_id] for media_id in media_ids]
     names = [name for name in Attached.__struct_fields__ if name != "url"]
     attached = [Attached(url=m.public_url, **{name: getattr(m, name) for name in names}) for m in media]
     owner = SimpleNamespace(account_id="usr_a")
     return SimpleNamespace(
-        platform=platform, media_ids=list(media_ids), media_urls=list(urls), files=attached, owner=owner
+        platform=platform,
+        media_ids=list(media_ids),
+        media_urls=list(urls),
+        files=attached,
+        owner=owner,
+        id="pst_1",
+        operation_id=None,
+        account_id="usr_a",
     )
 
 
@@ -77,36 +104,78 @@ def test_instagram_gets_the_public_address(
     assert [item["type"] for item in kept["media"]] == ["photo", "video"]
 
 
-def test_facebook_gets_the_bytes_that_were_checked_behind_a_url(
-    app: Any, page_on: Callable[[str], Page]
+def test_facebook_gets_the_bytes_of_our_copy_of_a_file_at_another_server(
+    app: Any, page_on: Callable[[str], Page], storage: dict[str, bytes], simulator: Simulator
 ) -> None:
     page = page_on("FB")
     [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
-    assert (source.content_type, source.has_bytes) == ("image/jpeg", True)
-    page.publish(Content("checked", (source,)))
+    assert (source.content_type, source.has_bytes, source.is_ai_made) == ("image/jpeg", True, False)
+    page.publish(Content("copied", (source,)))
+    assert list(storage.values()) == [simulator.media(PHOTO)[0]]
     assert page.posts[0]["media"][0]["bytes"] == source.size_bytes
+
+
+def test_a_picture_behind_a_url_is_made_to_fit_and_its_address_is_ours(app: Any, media: Any) -> None:
+    media.copy_size = (800, 800)
+    url = f"{HOST}/photo-800x800.png"
+    [source] = files.by_url(app, post(app, urls=(url,), platform="IG"))
+    assert source.content_type == "image/jpeg"
+    assert source.url is not None
+    assert source.url.endswith("-made.jpg")
+
+
+def test_the_attempts_of_a_post_use_one_copy_and_another_file_at_the_url_is_another_copy(
+    app: Any, storage: dict[str, bytes]
+) -> None:
+    """Twice the same URL in one post, and two attempts: one copy."""
+    url = f"{HOST}/{PHOTO}"
+    sources = [source for _ in range(2) for source in files.by_url(app, post(app, urls=(url, url)))]
+    assert (len(storage), len({source.url for source in sources})) == (1, 1)
+    fetched = fetched_files.fetch(app.settings, url)
+    assert fetched.copier("usr_a", "op") != replace(fetched, digest="another").copier("usr_a", "op")
+
+
+def test_a_copy_that_is_refused_leaves_no_upload_behind(app: Any, media: Any) -> None:
+    media.refusal = ApiError(INVALID_FILE_CONTENT, "The file is damaged.")
+    with pytest.raises(PlatformRefusal, match=r"photo-800x800\.jpg: The file is damaged") as refusal:
+        files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
+    assert (refusal.value.kind, refusal.value.code) == (Refusal.REJECTED, "INVALID_FILE_CONTENT")
+    assert media.uploads == {}
+
+
+def test_a_file_that_is_too_large_for_an_upload_is_sent_as_it_is(
+    app: Any, media: Any, page_on: Callable[[str], Page]
+) -> None:
+    page, media.begin_refusal = page_on("FB"), ApiError(FILE_TOO_LARGE)
+    [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
+    assert source.url == f"{HOST}/{PHOTO}"
+    page.publish(Content("as it is", (source,)))
+    assert page.posts[0]["media"][0]["bytes"] == source.size_bytes
+
+
+def test_while_the_media_service_is_away_a_file_at_another_server_is_worth_another_try(
+    app: Any, media: Any
+) -> None:
+    media.is_away = True
+    with pytest.raises(PlatformRefusal) as refusal:
+        files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
+    assert (refusal.value.kind, refusal.value.code) == (Refusal.TRANSIENT, "MEDIA_UNAVAILABLE")
 
 
 def test_a_url_that_leads_elsewhere_by_the_time_it_is_sent_is_refused(
     app: Any, page_on: Callable[[str], Page]
 ) -> None:
     page = page_on("FB")
-    [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
+    source = fetched_files.fetch(app.settings, f"{HOST}/{PHOTO}").source
     settings = app.settings
     for instead, code in (("text-as.jpg", "INVALID_FILE_CONTENT"), ("photo-800x800.png", "MEDIA_CHANGED"),
                           ("photo-300x300.jpg", "MEDIA_CHANGED"), ("none.jpg", "MEDIA_UNREACHABLE")):  # fmt: skip
         moved = replace(source, url=f"{HOST}/{instead}")
-        moved = replace(moved, opener=lambda moved=moved: files._open(settings, moved))
+        moved = replace(moved, opener=lambda moved=moved: fetched_files._open(settings, moved, 20.0))
         with pytest.raises(PlatformRefusal) as refusal:
             page.publish(Content("changed", (moved,)))
         assert refusal.value.code == code
     assert page.posts == []
-
-
-def test_the_size_a_server_announces_is_judged_before_anything_is_sent(app: Any) -> None:
-    sources = files.files_of(app, post(app, urls=(f"{HOST}/photo-900x900-11mb.jpg",)))
-    [error] = check_files("FB", sources, 1)
-    assert error.extras["errors"][0]["field"] == "media_urls[0]"
 
 
 def test_an_uploads_own_url_is_located_and_its_bytes_come_from_storage(

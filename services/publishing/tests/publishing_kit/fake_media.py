@@ -41,6 +41,15 @@ class FakeMedia:
     is_busy: bool = False
     #: Post → the platforms for which its files were last attached.
     platforms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: Uploads that are not committed, by id.
+    uploads: dict[str, api.BeginUpload] = field(default_factory=dict)
+    #: Operation → the file that it made.
+    made: dict[str | None, str] = field(default_factory=dict)
+    #: The size of copies, in pixels.
+    copy_size: tuple[int, int] | None = None
+    #: Errors with which the next uploads are refused: before their bytes are sent, and after.
+    begin_refusal: ApiError | None = None
+    refusal: ApiError | None = None
 
     def add(self, mime_type: str = "image/jpeg", size_bytes: int = 1_000, **known: Any) -> str:
         """Adds a file and returns its id. `known` may hold width, height and duration_seconds."""
@@ -106,10 +115,43 @@ class FakeMedia:
             facts = Attached.made_from(self._media(caller, media_id)).source.facts
             need = need_of(request.platform, facts) if request.platform else None
             if need is not None and self.is_busy:
-                raise ApiError(MEDIA_PROCESSING, retry_after_seconds=5, media_id=media_id)
+                raise ApiError(MEDIA_PROCESSING, "40 % is done.", retry_after_seconds=5, media_id=media_id)
             file = self.files[media_id]
             files.append(file if need is None else _rendition(file, need))
         return api.MediaFiles(files=tuple(files))
+
+    def get_made(self, caller: Caller, request: Nothing) -> api.MadeFile:
+        self._called("made")
+        return api.MadeFile(media_id=self.made.get(caller.operation_id))
+
+    def begin_upload(self, caller: Caller, request: api.BeginUpload) -> api.UploadTicket:
+        self._called("begin")
+        if self.begin_refusal is not None:
+            raise self.begin_refusal
+        upload_id = f"upl_{len(self.calls)}"
+        self.uploads[upload_id] = request
+        return api.UploadTicket(
+            upload_id=upload_id, url=f"{STORAGE}/{upload_id}", headers={}, expires_at=datetime(2026, 1, 1, tzinfo=UTC)
+        )  # fmt: skip
+
+    def commit_upload(
+        self, caller: Caller, request: api.CommitUpload, *, timeout_seconds: float
+    ) -> api.Media:
+        self._called("commit")
+        if self.refusal is not None:
+            raise self.refusal
+        begun = self.uploads.pop(request.upload_id)
+        width, height = self.copy_size or (None, None)
+        media_id = self.add(begun.mime_type, request.size_bytes, width=width, height=height, generated=True)
+        source_url = f"{STORAGE}/{request.upload_id}"
+        self.files[media_id] = structs.replace(self.files[media_id], source_url=source_url)
+        self.made[caller.operation_id] = media_id
+        return self._media(caller, media_id)
+
+    def abort_upload(self, caller: Caller, request: api.UploadId) -> Nothing:
+        self._called("abort")
+        self.uploads.pop(request.upload_id, None)
+        return Nothing()
 
     def locate_file(
         self, caller: Caller, request: api.LocateFile, *, timeout_seconds: float
@@ -132,7 +174,8 @@ class FakeMedia:
             raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=1)
 
     def _media(self, caller: Caller, media_id: str) -> api.Media:
-        if media_id not in self.files or caller.account_id != OWNER:
+        owner = api.owner_of_copies(OWNER) if media_id in self.made.values() else OWNER
+        if media_id not in self.files or caller.account_id != owner:
             raise ApiError(NOT_FOUND)
         file = self.files[media_id]
         return api.Media(

@@ -155,3 +155,9 @@ def publishing(
     )
     yield Publishing(service, simulator)
     simulator.post("reset")
+
+
+@pytest.fixture
+def media_service(running_service: Callable[..., Any], bucket: dict[str, str]) -> Any:
+    """The media service beside the publishing service."""
+    return running_service("media", env=bucket)

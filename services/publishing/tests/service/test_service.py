@@ -41,12 +41,23 @@ def test_the_calls_and_loops_of_a_process_share_one_context_and_so_one_lease(pub
     assert len(workers) == 1
 
 
-def test_a_photo_goes_to_instagram_by_its_checked_url(publishing: Any, simulator: Any) -> None:
-    page = publishing.page("IG")
-    result = publishing.publish(page, message="look", media_urls=(PHOTO,))
-    assert result.media == (api.MediaItem(src=PHOTO, type="photo"),)
+def test_a_photo_behind_a_url_is_made_to_fit(publishing: Any, simulator: Any, media_service: Any) -> None:
+    """Facebook takes photos of at most 4 MiB."""
+    page, url = publishing.page(), PHOTO.replace(".jpg", "-9mb.jpg")
+    result = publishing.publish(page, message="look", media_urls=(url,))
+    assert result.media == (api.MediaItem(src=url, type="photo"),)
     [post] = simulator.posts(page.account_id)
-    assert [medium["type"] for medium in post["media"]] == ["photo"]
+    [medium] = post["media"]
+    assert (medium["type"], medium["bytes"] < 4 * 2**20) == ("photo", True)
+
+
+def test_a_publish_with_a_url_is_refused_while_the_media_service_is_away(
+    publishing: Any, simulator: Any
+) -> None:
+    page = publishing.page()
+    with pytest.raises(ApiError) as refusal:
+        publishing.publish(page, message="look", media_urls=(PHOTO,))
+    assert (refusal.value.code, simulator.posts(page.account_id)) == ("SERVICE_UNAVAILABLE", [])
 
 
 def test_a_refusal_of_the_platform_is_told_and_the_next_try_may_run(publishing: Any, simulator: Any) -> None:

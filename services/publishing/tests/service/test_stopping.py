@@ -40,7 +40,7 @@ def test_a_post_that_is_on_its_way_when_the_service_is_told_to_stop_arrives(
 
 
 def test_an_upload_that_takes_longer_than_a_claim_lasts_is_published_after_sigterm(
-    publishing: Any, simulator: Any
+    publishing: Any, simulator: Any, media_service: Any
 ) -> None:
     """One post is published at once for a waiting client, another post is due. Each has five photos that take two
     seconds each to upload. A claim lasts six seconds.

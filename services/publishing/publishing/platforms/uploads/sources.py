@@ -1,13 +1,13 @@
-"""Streams files from our own storage to a platform. Files on other servers are read by chassis.http.guarded_client."""
+"""Streams files from our own storage to a platform, and files from other servers into our storage."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 
 import urllib3
 from urllib3.exceptions import HTTPError
 
-from chassis.http.outbound import Limits, Outbound
+from chassis.http.outbound import Limits, Outbound, with_system_authorities
 from publishing.platforms.base import MediaSource, Opener, PlatformRefusal, Refusal
 from publishing.platforms.http_client import transient
 from publishing.platforms.uploads.pieces import media_changed
@@ -23,6 +23,20 @@ def stored(source_url: str, size_bytes: int) -> Opener:
     """Returns a function that opens a file at a presigned address of our storage. Never pass an address from a
     client."""
     return partial(_open, source_url, size_bytes)
+
+
+def store(url: str, headers: Mapping[str, str], size_bytes: int, chunks: Iterable[bytes]) -> None:
+    """Stores a file of exactly `size_bytes` at a presigned address of our storage. Raises PlatformRefusal if the
+    storage does not take it; an error of `chunks` ends the transfer, and nothing is stored.
+    """
+    sent = {**headers, "Content-Length": str(size_bytes)}
+    try:
+        ceiling = _LIMITS.ceiling(size_bytes)
+        response = _pool().urlopen("PUT", url, body=chunks, headers=sent, ceiling_seconds=ceiling)
+    except (HTTPError, OSError) as error:
+        raise _unavailable() from error
+    if response.status >= 300:
+        raise _unavailable()
 
 
 def exactly(chunks: Iterator[bytes], size_bytes: int) -> Iterator[bytes]:
@@ -80,4 +94,4 @@ def _unavailable() -> PlatformRefusal:
 
 @cache
 def _pool() -> Outbound:
-    return Outbound(_LIMITS, connections=16)
+    return Outbound(_LIMITS, connections=16, ssl_context=with_system_authorities())

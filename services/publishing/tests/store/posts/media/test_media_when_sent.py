@@ -77,6 +77,7 @@ def test_a_post_waits_for_its_files_without_using_up_an_attempt_and_goes_out_onc
         world.send()
         row = world.state(post.id)
         assert (row.state, row.attempts, row.error_code) == ("queued", 0, "MEDIA_PROCESSING")
+        assert row.error_message == "40 % is done. The post goes out as soon as the file is ready."
         world.shift(5)
     assert world.ask("SELECT * FROM attempts") == []
     media.is_busy = False
