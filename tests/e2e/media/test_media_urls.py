@@ -23,7 +23,6 @@ def sample(photo: str, name: str) -> str:
     ("platform", "name", "most"),
     [
         ("FB", "photo-1080x1080-9mb.jpg", 4 * MB),
-        ("TW", "photo-1080x1080-9mb.jpg", 5 * MB),
         ("IG", "photo-1080x1080.png", 8 * MB),
     ],
 )
