@@ -902,6 +902,26 @@ export abstract class Operations {
   }
 
   /**
+   * Say that a comment needs no reply.
+   *
+   * `PUT /api/v1/comments/{id}/settled`. Needs the scope `write:comments`.
+   */
+  async settleComment(id: string, options: UnkeyedOptions = {}): Promise<records.SettledComment> {
+    const path = pathOf("/api/v1/comments/{id}/settled", { id });
+    return this.call({ method: "PUT", path }, options);
+  }
+
+  /**
+   * Say that a comment may need a reply after all.
+   *
+   * `DELETE /api/v1/comments/{id}/settled`. Needs the scope `write:comments`.
+   */
+  async reopenComment(id: string, options: UnkeyedOptions = {}): Promise<records.SettledComment> {
+    const path = pathOf("/api/v1/comments/{id}/settled", { id });
+    return this.call({ method: "DELETE", path }, options);
+  }
+
+  /**
    * Reply to a comment.
    *
    * `POST /api/v1/comments/reply`. Needs the scope `write:comments`.

@@ -963,6 +963,11 @@ export interface Comment {
    * does not say who did, as Facebook of some visitors.
    */
   is_own?: boolean | null;
+  /**
+   * Since when the comment needs no reply, as PUT /comments/{id}/settled says. null: nobody said so.
+   * Always null in events.
+   */
+  settled_at?: string | null;
 }
 
 export interface Author {
@@ -979,6 +984,13 @@ export interface CommentsRead {
   brand_id: string;
   /** The latest time that was ever sent, so a request that arrives late changes nothing. */
   read_until: string;
+}
+
+/** Whether a comment needs no reply. */
+export interface SettledComment {
+  id: string;
+  /** Since when. null: it may need one. */
+  settled_at: string | null;
 }
 
 export interface ReplyView {

@@ -1072,6 +1072,9 @@ class Comment:
     #: Whether the page itself wrote it, through Posthaste or in the platform's app. None: the platform
     #: does not say who did, as Facebook of some visitors.
     is_own: bool | None = None
+    #: Since when the comment needs no reply, as PUT /comments/{id}/settled says. None: nobody said so.
+    #: Always None in events.
+    settled_at: datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1092,6 +1095,15 @@ class CommentsRead:
     brand_id: str
     #: The latest time that was ever sent, so a request that arrives late changes nothing.
     read_until: datetime
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SettledComment:
+    """Whether a comment needs no reply."""
+
+    id: str
+    #: Since when. None: it may need one.
+    settled_at: datetime | None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

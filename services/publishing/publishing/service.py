@@ -17,7 +17,7 @@ from chassis.service import (
 from contracts import publishing as contract
 from contracts.caller import Caller
 from contracts.events import Event, UnitsUnconfirmed
-from publishing.comments import comment_list, hooks, polls, read_marks, replies, subscriptions
+from publishing.comments import comment_list, hooks, polls, read_marks, replies, settlement, subscriptions
 from publishing.context import COMMENT_DETAILS, DUE_POSTS, FIRST_COMMENTS, RENEWALS, SUBSCRIPTIONS
 from publishing.pages import (
     health,
@@ -103,6 +103,8 @@ class PublishingService:
     get_engagement = call(engagement.read, live=True)
     list_comments = call(comment_list.show_list, live=True)
     mark_comments_read = call(read_marks.mark)
+    settle_comment = call(settlement.settle)
+    reopen_comment = call(settlement.reopen)
 
     @rpc
     def reply_to_comment(self, caller: Caller, request: contract.ReplyToComment) -> contract.Reply:

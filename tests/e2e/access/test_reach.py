@@ -46,6 +46,8 @@ BY_ID = (
     by_id("published", "GET", "/posts/published/{id}/engagement"),
     by_id("published", "GET", "/comments?post_id={id}"),
     by_id("comment", "POST", "/comments/reply", {"page_id": "PAGE", "comment_id": "{id}", "message": "x"}),
+    by_id("comment", "PUT", "/comments/{id}/settled", {}),
+    by_id("comment", "DELETE", "/comments/{id}/settled"),
 )
 PREFIXES = {"brand": "brd_", "page": "pag_", "queued": "pst_", "published": "pst_", "comment": "cmt_"}
 

@@ -44,6 +44,8 @@ ROUTES = (
     ("GET", "/posts/published/pst_x/engagement", "read:posts"),
     ("GET", "/comments?post_id=pst_x", "read:comments"),
     ("POST", "/comments/reply", "write:comments"),
+    ("PUT", "/comments/cmt_x/settled", "write:comments"),
+    ("DELETE", "/comments/cmt_x/settled", "write:comments"),
 )
 
 

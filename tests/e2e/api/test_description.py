@@ -60,7 +60,7 @@ OPERATIONS = (
     "PATCH /posts/scheduled/{id}", "DELETE /posts/scheduled/{id}", "POST /posts/scheduled/{id}/retry",
     "POST /posts/held/release", "POST /posts/held/cancel",
     "GET /posts/published", "GET /posts/published/{id}/engagement", "GET /comments", "PUT /comments/read",
-    "POST /comments/reply",
+    "POST /comments/reply", "PUT /comments/{id}/settled", "DELETE /comments/{id}/settled",
     "POST /auth/signup", "POST /media/upload", "GET /media", "GET /media/{id}", "DELETE /media/{id}",
     "POST /media/uploads", "POST /media/uploads/{id}/complete", "POST /ai/images",
     "POST /ai/images/edit", "POST /ai/videos", "GET /ai/jobs", "GET /ai/jobs/{id}", "POST /ai/captions",

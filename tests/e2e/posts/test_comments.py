@@ -270,3 +270,31 @@ def test_reading_with_a_sandbox_token_tells_nobody_and_hides_nothing(
     [shown] = sandbox.get("/comments", post_id=post["post_id"])["comments"]
     [event] = inbox.until(1, POLL_SECONDS)
     assert event["data"]["comment"]["id"] == shown["id"]
+
+
+def test_a_comment_that_needs_no_reply_is_shown_as_such_until_that_is_taken_back(
+    account: Account, simulator: Simulator
+) -> None:
+    post = publish(account)
+    for text in ("great!", "Open on Sunday?"):
+        simulator.comment("FB", post["platform_post_id"], text)
+    api = account.api
+
+    def shown() -> dict[str, Any]:
+        return {it["text"]: it for it in api.get("/comments", post_id=post["post_id"])["comments"]}
+
+    thanks = shown()["great!"]
+    assert thanks["settled_at"] is None
+    path = f"/comments/{thanks['id']}/settled"
+    settled = api.call("PUT", path, json={}).json()
+    assert instant(settled["settled_at"])
+    assert settled["id"] == thanks["id"]
+    assert api.call("PUT", path).json() == settled, "the body may be left out, and the first time stays"
+    assert {text: it["settled_at"] for text, it in shown().items()} == {
+        "great!": settled["settled_at"],
+        "Open on Sunday?": None,
+    }
+    for _ in range(2):
+        assert api.call("DELETE", path).json() == {"id": thanks["id"], "settled_at": None}
+    assert shown()["great!"]["settled_at"] is None
+    refused(api.call("PUT", "/comments/cmt_x/settled", json={}), 404, "NOT_FOUND")

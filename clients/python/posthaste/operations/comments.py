@@ -9,7 +9,7 @@ from datetime import datetime
 from posthaste import records
 from posthaste.callers import AsyncCaller, Caller
 from posthaste.encoding import UNSET, Unset
-from posthaste.exchange import Call
+from posthaste.exchange import Call, path_of
 
 
 class CommentsOperations(Caller):
@@ -82,6 +82,24 @@ class CommentsOperations(Caller):
                 records.CommentsReadList,
                 body={"read_until": read_until, "brand_id": brand_id},
             )
+        )
+
+    def settle_comment(self, id: str) -> records.SettledComment:
+        """Say that a comment needs no reply.
+
+        `PUT /api/v1/comments/{id}/settled`. Needs the scope `write:comments`.
+        """
+        return self._call(
+            Call("PUT", path_of("/api/v1/comments/{id}/settled", id=id), records.SettledComment)
+        )
+
+    def reopen_comment(self, id: str) -> records.SettledComment:
+        """Say that a comment may need a reply after all.
+
+        `DELETE /api/v1/comments/{id}/settled`. Needs the scope `write:comments`.
+        """
+        return self._call(
+            Call("DELETE", path_of("/api/v1/comments/{id}/settled", id=id), records.SettledComment)
         )
 
     def reply_to_comment(
@@ -173,6 +191,24 @@ class AsyncCommentsOperations(AsyncCaller):
                 records.CommentsReadList,
                 body={"read_until": read_until, "brand_id": brand_id},
             )
+        )
+
+    async def settle_comment(self, id: str) -> records.SettledComment:
+        """Say that a comment needs no reply.
+
+        `PUT /api/v1/comments/{id}/settled`. Needs the scope `write:comments`.
+        """
+        return await self._call(
+            Call("PUT", path_of("/api/v1/comments/{id}/settled", id=id), records.SettledComment)
+        )
+
+    async def reopen_comment(self, id: str) -> records.SettledComment:
+        """Say that a comment may need a reply after all.
+
+        `DELETE /api/v1/comments/{id}/settled`. Needs the scope `write:comments`.
+        """
+        return await self._call(
+            Call("DELETE", path_of("/api/v1/comments/{id}/settled", id=id), records.SettledComment)
         )
 
     async def reply_to_comment(

@@ -48,6 +48,9 @@ class Comment(Record):
     #: Whether the page itself wrote it, through Posthaste or in the platform's app. None: the platform does not say who
     #: did, as Facebook of some visitors.
     is_own: bool | None = None
+    #: Since when the comment needs no reply, as PUT /comments/{id}/settled says. None: nobody said so. Always null in
+    #: events.
+    settled_at: datetime | None = None
 
 
 class ListComments(Record):
@@ -82,6 +85,18 @@ class CommentsRead(Record):
 
 class CommentsReadList(Record):
     brands: tuple[CommentsRead, ...]
+
+
+class CommentId(Record):
+    id: str
+
+
+class SettledComment(Record):
+    """Whether a comment needs no reply."""
+
+    id: str
+    #: Since when. None: it may need one.
+    settled_at: datetime | None
 
 
 class ReplyToComment(Record):

@@ -11,7 +11,15 @@ from contracts.errors import (
     POST_IN_PROGRESS,
     UNSUPPORTED_PLATFORM,
 )
-from contracts.publishing import CommentList, CommentsReadList, ListComments, MarkCommentsRead, ReplyToComment
+from contracts.publishing import (
+    CommentId,
+    CommentList,
+    CommentsReadList,
+    ListComments,
+    MarkCommentsRead,
+    ReplyToComment,
+    SettledComment,
+)
 from gateway.endpoint import endpoint
 from gateway.exchange import Exchange
 from gateway.routes.filters import check_brand
@@ -40,6 +48,24 @@ def mark_comments_read(exchange: Exchange, request: MarkCommentsRead) -> Comment
     if request.brand_id is not None:
         check_brand(exchange, request.brand_id, field="brand_id")
     return exchange.relay(exchange.services.publishing.mark_comments_read, request)
+
+
+@endpoint(
+    "PUT", "/comments/{id}/settled", scope="write:comments", meter="writes", errors=(NOT_FOUND, BRAND_NOT_AUTHORIZED),
+    idempotent=False,
+)  # fmt: skip
+def settle_comment(exchange: Exchange, request: CommentId) -> SettledComment:
+    """Say that a comment needs no reply."""
+    return exchange.relay(exchange.services.publishing.settle_comment, request)
+
+
+@endpoint(
+    "DELETE", "/comments/{id}/settled", scope="write:comments", meter="writes",
+    errors=(NOT_FOUND, BRAND_NOT_AUTHORIZED), idempotent=False,
+)  # fmt: skip
+def reopen_comment(exchange: Exchange, request: CommentId) -> SettledComment:
+    """Say that a comment may need a reply after all."""
+    return exchange.relay(exchange.services.publishing.reopen_comment, request)
 
 
 @endpoint(

@@ -6,7 +6,7 @@ transaction that marks the comment as reported.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC
+from datetime import UTC, datetime
 from itertools import islice
 from typing import NamedTuple
 
@@ -32,6 +32,8 @@ class StoredComments(NamedTuple):
     own: dict[str, bool | None]
     #: Whether one of the comments is new: before this call it had no event and was not known as the page's own.
     has_news: bool
+    #: Platform's id → since when the comment needs no reply; None if nobody said so.
+    settled: dict[str, datetime | None]
 
 
 def store_comments(
@@ -49,7 +51,7 @@ def store_comments(
         known |= store.known(post.id, missing)
     ids = {remote_id: row.id for remote_id, row in known.items()}
     own = {one.id: known[one.id].state == "own" or _is_authors(one, page) for one in found}
-    new = {comment.id: comment for comment in found if not known[comment.id].is_settled}
+    new = {comment.id: comment for comment in found if not known[comment.id].is_final}
     if new:
         ours = store.our_replies(post.id, new)
         own |= {one.id: is_own(one, page, post.first_comment, ours) for one in new.values()}
@@ -63,7 +65,8 @@ def store_comments(
         _tell(connection, page, post, [view(post, one, ids, own[one.id]) for one in told])
     elif tells and post.commented_at is None and any(row.state == "told" for row in known.values()):
         store.note_old_news(post.id)
-    return StoredComments(ids, own, bool(new))
+    settled = {remote_id: row.settled_at for remote_id, row in known.items()}
+    return StoredComments(ids, own, bool(new), settled)
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool | None:
@@ -91,7 +94,13 @@ def _is_authors(comment: RemoteComment, page: PageRow) -> bool | None:
     return False if comment.author_id else None
 
 
-def view(post: Post, comment: RemoteComment, ids: Mapping[str, str], own: bool | None) -> api.Comment:
+def view(
+    post: Post,
+    comment: RemoteComment,
+    ids: Mapping[str, str],
+    own: bool | None,
+    settled_at: datetime | None = None,
+) -> api.Comment:
     created_at = comment.created_at.astimezone(UTC)
     return api.Comment(
         id=ids[comment.id],
@@ -103,6 +112,7 @@ def view(post: Post, comment: RemoteComment, ids: Mapping[str, str], own: bool |
         platform=post.platform,
         parent_id=ids[comment.parent_id] if comment.parent_id else None,
         is_own=own,
+        settled_at=settled_at,
     )
 
 

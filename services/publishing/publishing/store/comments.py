@@ -1,4 +1,6 @@
-"""SQL of our replies and first comments, and of how far people have read. Comments of visitors are in `received.py`."""
+"""SQL of our replies and first comments, of comments that need no reply, and of how far people have read. How comments
+of visitors are received is in `received.py`.
+"""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -96,6 +98,15 @@ _MARK_READ = text(
 _BRANDS = text("SELECT DISTINCT brand_id FROM pages WHERE account_id = :account_id AND unlinked_at IS NULL")
 
 
+_OWNER = text(
+    "SELECT p.account_id, p.brand_id FROM comments c JOIN posts p ON p.id = c.post_id WHERE c.id = :id"
+)
+_SET_SETTLED = text(
+    """
+    UPDATE comments SET settled_at = CASE WHEN :is_settled THEN coalesce(settled_at, clock_now()) END
+    WHERE id = :id RETURNING settled_at
+    """
+)
 _REPLIES = select(replies, text("NULL AS unknown_seconds"))
 
 
@@ -124,6 +135,13 @@ class ReplyRow(Row):
     traceparent: str | None = None
 
 
+class Owner(NamedTuple):
+    """The account and the brand of the post under which a comment is."""
+
+    account_id: str
+    brand_id: str
+
+
 class FirstComment(NamedTuple):
     """A claimed first comment that must be made or looked up. Its times are in real time."""
 
@@ -141,6 +159,18 @@ class Comments:
             return None
         row = self._connection.execute(select(comments).where(comments.c.id == comment_id)).mappings().first()
         return CommentRow.of(row) if row else None
+
+    def owner_of(self, comment_id: str) -> Owner | None:
+        if not is_id(comment_id):
+            return None
+        row = self._connection.execute(_OWNER, {"id": comment_id}).first()
+        return Owner(*row) if row else None
+
+    def set_settled(self, comment_id: str, *, is_settled: bool) -> datetime | None:
+        """Stores whether a comment needs no reply, and returns since when; None if it may need one."""
+        values = {"id": comment_id, "is_settled": is_settled}
+        settled_at: datetime | None = self._connection.execute(_SET_SETTLED, values).scalar_one()
+        return settled_at
 
     def is_sending(self, page_id: str) -> bool:
         """Whether a first comment or a reply on the page is being sent."""

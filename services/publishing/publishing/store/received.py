@@ -7,6 +7,7 @@ order of remote ids, so that two transactions with the same comments never deadl
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -18,7 +19,7 @@ from publishing.platforms.base import RemoteComment
 from publishing.records import Post, Row
 
 _KNOWN = text(
-    "SELECT remote_id, id, state FROM comments WHERE post_id = :post_id AND remote_id = ANY(:remote_ids)"
+    "SELECT remote_id, id, state, settled_at FROM comments WHERE post_id = :post_id AND remote_id = ANY(:remote_ids)"
 )
 _ADD = text(
     """
@@ -93,9 +94,11 @@ _POSTS = text(
 class KnownComment(NamedTuple):
     id: str
     state: str
+    #: Since when the comment needs no reply.
+    settled_at: datetime | None
 
     @property
-    def is_settled(self) -> bool:
+    def is_final(self) -> bool:
         """Whether the comment's event was staged, or the comment needs no event because the page itself wrote it."""
         return self.state in ("told", "own")
 
@@ -131,11 +134,11 @@ class Received:
         self._connection = connection
 
     def known(self, post_id: str, remote_ids: Collection[str]) -> dict[str, KnownComment]:
-        """Returns our id and the state of each of these comments that is stored, by remote id."""
+        """Returns what is known of each of these comments that is stored, by remote id."""
         if not remote_ids:
             return {}
         rows = self._connection.execute(_KNOWN, {"post_id": post_id, "remote_ids": list(remote_ids)})
-        return {row.remote_id: KnownComment(row.id, row.state) for row in rows}
+        return {row.remote_id: KnownComment(row.id, row.state, row.settled_at) for row in rows}
 
     def add(self, post_id: str, remote_ids: Collection[str]) -> None:
         """Stores comments with new ids of ours, unless they are stored already."""

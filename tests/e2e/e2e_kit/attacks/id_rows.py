@@ -111,6 +111,8 @@ ROWS = (
     Row("GET", "/comments?post_id={published}"),
     Row("GET", "/comments?post_id={published}&page_id={page}"),
     Row("POST", "/comments/reply", {"page_id": "<page>", "comment_id": "{comment}", "message": "x"}, GONE),
+    Row("PUT", "/comments/{comment}/settled", {}),
+    Row("DELETE", "/comments/{comment}/settled"),
     Row("GET", "/media/{media}", None, GONE),
     Row("DELETE", "/media/{media}", None, GONE),
     Row("GET", "/media?media_ids={media}", None, (200, None)),
