@@ -23,13 +23,16 @@ class Thread:
     heard_at: datetime
     #: Comments of visitors in it.
     heard_count: int
-    #: Whether the page wrote last.
+    #: Whether the page wrote last, or the last comment needs no reply.
     is_ended: bool
+    #: The id of the last comment in it, and whether nobody answered that one because it needs no reply.
+    latest_id: str
+    is_settled: bool
     replies: list[Comment] = field(default_factory=list)
 
     @property
     def is_answered(self) -> bool:
-        """Whether visitors wrote in the conversation, and the linked page wrote last."""
+        """Whether visitors wrote in the conversation, and the linked page wrote last or need not reply."""
         return self.heard_count > 0 and self.is_ended
 
     @property
@@ -41,11 +44,11 @@ class Thread:
 def threads(comments: Iterable[Comment], answered: Collection[str] = ()) -> list[Thread]:
     """Groups the comments of one part of a list, newest first, into conversations.
 
-    A conversation counts as answered if the linked page wrote last in it. A comment counts as a visitor's if the
-    platform does not say who wrote it.
+    A conversation counts as answered if the linked page wrote last in it, or if the last comment in it needs no reply.
+    A comment counts as a visitor's if the platform does not say who wrote it.
 
-    `answered`: ids of comments to which the linked page wrote the last reply, although that reply is not in this part
-    but in an earlier one. `answered_so_far` returns these ids. Other replies outside this part are ignored.
+    `answered`: ids of comments whose conversations end, in this sense, with a reply that is not in this part but in an
+    earlier one. `answered_so_far` returns these ids. Other replies outside this part are ignored.
     """
     by_id = {it.id: it for it in comments}
     groups: dict[str, list[Comment]] = {}
@@ -71,10 +74,11 @@ def _thread(first_id: str, group: list[Comment], answered: Collection[str]) -> T
     group.reverse()
     group.sort(key=lambda it: (it.id != first_id, it.created_time))
     heard = [it.created_time for it in group if not it.is_own]
-    is_ended = group[-1].is_own or any(it in answered for it in (first_id, *(one.id for one in group)))
+    is_answered = group[-1].is_own or any(it in answered for it in (first_id, *(one.id for one in group)))
+    is_settled = not is_answered and group[-1].settled_at is not None
     return Thread(
         group[0], first_id, bool(group[0].is_own), max(heard, default=group[0].created_time), len(heard),
-        bool(is_ended), group[1:],
+        bool(is_answered or is_settled), group[-1].id, is_settled, group[1:],
     )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ def test_a_comment_is_answered_and_leaves_the_list_of_those_to_answer(
     window.click(f"{form} button")
     shows(asked, "Until midnight.", "Sent")
     asked.open("/comments")
-    shows(asked, "Every comment on these posts is answered.")
+    shows(asked, "No comment on these posts waits for a reply.")
     assert "open on" not in window.run(SHOWN)
     assert flaws(window) == []
     for state in ("answered", "all"):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from flask import Blueprint, abort, render_template, request
+from flask import Blueprint, abort, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response
 
 from dashboard import api, words
@@ -138,12 +138,46 @@ def reply(post_id: str) -> Answer:
     return _replied(post_id, comment_id, page_id, text, problem), status
 
 
+@screens.post("/of/<post_id>/settled")
+def settle(post_id: str) -> Answer:
+    """Records that the last comment of a conversation needs no reply or, with `undo`, that it may need one after all.
+
+    With JavaScript, shows the form below the conversation again, without JavaScript all comments on the post.
+    """
+    form, is_part = request.form, "HX-Request" in request.headers
+    is_settled, problem, status = "undo" not in form, "", 200
+    client = api.patient()
+    change = client.settle_comment if is_settled else client.reopen_comment
+    try:
+        change(form.get("latest_id", ""))
+    except AuthenticationError:
+        raise
+    except PosthasteError as error:
+        if not is_part:
+            raise
+        is_settled, problem, status = not is_settled, _said(error), 503
+        if isinstance(error, ApiError):
+            status = error.status
+    if not is_part:
+        return redirect(url_for("comments.of_post", post_id=post_id))
+    return render_template(
+        "comment_reply.html", post_id=post_id, comment_id=form.get("comment_id", ""), page_id=form.get("page_id", ""),
+        text=form.get("message", ""), problem=problem, is_settled=is_settled,
+    ), status  # fmt: skip
+
+
 def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: str) -> str:
     name = "comment_reply.html" if "HX-Request" in request.headers else "comment_replied.html"
     return render_template(
         name, post_id=post_id, comment_id=comment_id, page_id=page_id, text=text, problem=problem,
-        is_sent=not problem, key=request.form.get("key", ""),
+        is_sent=not problem,
     )  # fmt: skip
+
+
+def _said(error: PosthasteError) -> str:
+    if isinstance(error, ApiError):
+        return words.said(error)
+    return "Posthaste is not responding. Try again in a moment."
 
 
 def _reading(post_id: str) -> Callable[[], CommentList | PosthasteError]:
@@ -173,7 +207,7 @@ def _found(comments: CommentList | PosthasteError, platform: str) -> Found:
             said = f"Comments could not be loaded. {words.PLATFORMS[platform]} says: {words.with_code(said)}"
         return Found(problem=said)
     if isinstance(comments, PosthasteError):
-        return Found(problem="Posthaste is not responding. Try again in a moment.")
+        return Found(problem=_said(comments))
     before = list(filter(None, request.args.get("answered", "").split(".")))
     found = threads(comments.comments, before)
     return Found(

@@ -36,13 +36,15 @@ function mark(comments, isNew) {
   }
 }
 
+// Conversations that were answered, or marked as "No reply needed".
+const DONE = "li:has([data-sent], [data-settled])";
 const NEW = ".conversations > li:has(> p > .new-mark:not([hidden]))";
 const title = document.title;
 
 function showNew() {
   const inbox = document.getElementById("inbox");
   const button = document.getElementById("only-new");
-  for (const it of inbox.querySelectorAll("li:has([data-sent]) > p > .new-mark")) it.hidden = true; // answered: it was read
+  for (const it of inbox.querySelectorAll(`${DONE} > p > .new-mark`)) it.hidden = true; // it was read
   const count = inbox.querySelectorAll(NEW).length;
   if (count === 0) button.setAttribute("aria-pressed", "false");
   if (button.hidden !== (count === 0)) button.hidden = count === 0;
@@ -56,7 +58,7 @@ function showNew() {
 // How many comments wait for an answer, of the posts that were asked about: a + says that others were not.
 function showUnanswered(inbox) {
   const hidden = [...inbox.querySelectorAll("[data-others]")].map((it) => Number(it.dataset.others));
-  const count = inbox.querySelectorAll("li[data-unanswered]:not(:has([data-sent]))").length + hidden.reduce((a, b) => a + b, 0);
+  const count = inbox.querySelectorAll(`li[data-unanswered]:not(${DONE})`).length + hidden.reduce((a, b) => a + b, 0);
   const isPart = inbox.querySelector(".threads .with-script, .pager a[href*='after=']") !== null;
   const text = count ? `(${count}${isPart ? "+" : ""})` : "";
   const told = document.getElementById("unanswered");
@@ -92,12 +94,14 @@ function goOn(there, now) {
   else there.querySelector(".said").after(replies);
   Object.assign(there.dataset, { at: now.dataset.at, heard: now.dataset.heard });
   there.toggleAttribute("data-unanswered", now.hasAttribute("data-unanswered"));
-  // The answer that was just sent is among the replies now; its place is taken by a form for the next one.
-  const [sent, form] = [there.querySelector("[data-sent]"), now.querySelector("form.reply")];
-  if (sent && form) {
-    sent.replaceWith(form);
+  // The answer that was just sent is among the replies now; its place is taken by a form for the next one, as is that of a
+  // form which is closed. A form in which somebody may be typing stays, and is about the newest comment.
+  const form = now.querySelector("form.reply");
+  const closed = there.querySelector("[data-sent], [data-settled], form.reply:has(details:not([open]))");
+  if (closed && form) {
+    closed.replaceWith(form);
     htmx.process(there);
-  }
+  } else if (form) there.querySelector("[name=latest_id]").value = form.elements.latest_id.value;
   mark([there], () => true);
 }
 

@@ -28,7 +28,7 @@ FORM = {
     "page_id": "pag_x", "brand_id": "brd_x", "post_id": "pst_x", "comment_id": "cmt_x", "media_id": "med_x",
     "account_id": "1", "platform": "FB", "date": "2099-01-01", "time": "12:00", "zone": "UTC", "enabled": "yes",
     "threshold": "1", "amount": "500", "key": "k" * 32, "password": "hidden words",
-    "code": "hidden words", "read_until": "2026-11-28T09:00:00Z",
+    "code": "hidden words", "latest_id": "cmt_x", "read_until": "2026-11-28T09:00:00Z",
 }  # fmt: skip
 _ACTIONS = {"brands": "archive", "posts": "edit", "tokens": "rotate", "webhooks": "test"}
 #: They send files alone: the script keeps the row of the file with a button to try again.

@@ -12,13 +12,19 @@ PAGE = "page_7"
 
 
 def comment(
-    name: str, minute: int, *, by: str | None = "visitor", below: str | None = None, replies: int = 0
+    name: str,
+    minute: int,
+    *,
+    by: str | None = "visitor",
+    below: str | None = None,
+    replies: int = 0,
+    settled: bool = False,
 ) -> Comment:
-    """`by` None: the platform does not say who wrote it."""
+    """`by` None: the platform does not say who wrote it. `settled`: it needs no reply."""
     return Comment(
         id=name, text=name, from_=Author(id=by or "", name=by or ""), created_time=BEGIN + timedelta(minutes=minute),
         reply_count=replies, post_id="pst_1", platform="IG", parent_id=below,
-        is_own=None if by is None else by == PAGE,
+        is_own=None if by is None else by == PAGE, settled_at=BEGIN if settled else None,
     )  # fmt: skip
 
 
@@ -153,3 +159,26 @@ def test_what_was_answered_is_carried_over_pages_until_the_comment_comes() -> No
     assert answered == ["a", "z"]
     [found_a] = threads([comment("a", 1)], answered)
     assert found_a.is_answered
+
+
+@pytest.mark.parametrize(
+    ("below", "is_answered", "is_settled", "latest"),
+    [
+        ([], True, True, "a"),
+        ([comment("and?", 2, below="a")], False, False, "and?"),  # written afterwards
+        ([comment("thanks", 2, below="a", settled=True)], True, True, "thanks"),
+        ([comment("ours", 2, by=PAGE, below="a")], True, False, "ours"),  # answered nevertheless
+    ],
+)
+def test_a_conversation_waits_for_no_answer_while_its_last_comment_needs_none(
+    below: list[Comment], is_answered: bool, is_settled: bool, latest: str
+) -> None:
+    [found] = threads([comment("a", 1, settled=True), *below])
+    assert (found.is_answered, found.is_settled, found.latest_id) == (is_answered, is_settled, latest)
+    assert found.waits is not is_answered
+
+
+def test_a_comment_waits_for_no_answer_if_a_later_one_on_an_earlier_page_of_the_list_needs_none() -> None:
+    answered = answered_so_far(threads([comment("thanks", 9, below="a", settled=True)]), [])
+    [found] = threads([comment("a", 1, replies=1)], answered)
+    assert (found.is_answered, found.is_settled) == (True, False)

@@ -105,6 +105,10 @@ def test_a_post_goes_out_and_its_comment_is_answered(scriptless: Any, simulator:
     person.open("/comments")
     window.press(".threads a.without-script")
     assert "Spelt, too?" in window.text(".conversations")
+    window.press(".conversations button[formaction]")
+    assert "No reply needed" in window.text(".reply .status")
+    window.press(".conversations button[formaction]")
+    assert window.text(".conversations button[formaction]") == "No reply needed"
     window.type(".conversations textarea", "Every Friday.")
     window.press(".conversations form button")
     assert window.text("h1") == "Answered"

@@ -36,6 +36,7 @@ _FORMS: dict[str, tuple[Form, ...]] = {
     "posts.act": ({"message": "x", **_LATER},),
     "calendar.move": ({"post_id": "{queued}", **_LATER},),
     "comments.mark_read": ({"brand_id": "{brand}", "read_until": "2020-01-01T00:00:00Z"},),
+    "comments.settle": ({"latest_id": "{comment}"}, {"latest_id": "{comment}", "undo": "1"}),
     "comments.reply": ({"comment_id": "{comment}", "page_id": "{page}", "message": "x"},),
     "compose.send": (
         _POST,
