@@ -362,7 +362,10 @@ export interface CancelHeldPostsOfMaker {
 
 /** The person of the token has read the comments on the posts of a brand. */
 export interface MarkCommentsRead {
-  /** Comments that were written until then are read. Not later than now: a later time counts as now. */
+  /**
+   * Comments that Posthaste received until then are read. Not later than now: a later time counts as
+   * now.
+   */
   read_until: Date | string;
   /** null: all brands that the token may use. */
   brand_id?: string | null | undefined;

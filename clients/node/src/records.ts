@@ -968,6 +968,11 @@ export interface Comment {
    * Always null in events.
    */
   settled_at?: string | null;
+  /**
+   * When Posthaste first received it: by a webhook, by a poll, or because somebody read the list. null:
+   * an older release answers.
+   */
+  received_at?: string | null;
 }
 
 export interface Author {

@@ -1075,6 +1075,9 @@ class Comment:
     #: Since when the comment needs no reply, as PUT /comments/{id}/settled says. None: nobody said so.
     #: Always None in events.
     settled_at: datetime | None = None
+    #: When Posthaste first received it: by a webhook, by a poll, or because somebody read the list. None:
+    #: an older release answers.
+    received_at: datetime | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

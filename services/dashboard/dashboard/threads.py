@@ -21,6 +21,8 @@ class Thread:
     is_own: bool
     #: When a visitor last wrote in it; of a conversation without visitors, when the page began it.
     heard_at: datetime
+    #: When Posthaste received the newest comment of a visitor in it; of a conversation without visitors, as `heard_at`.
+    received_at: datetime
     #: Comments of visitors in it.
     heard_count: int
     #: Whether the page wrote last, or the last comment needs no reply.
@@ -73,11 +75,13 @@ def _thread(first_id: str, group: list[Comment], answered: Collection[str]) -> T
     # Some platforms tell times in whole seconds. Of the same second, the list has the newest first.
     group.reverse()
     group.sort(key=lambda it: (it.id != first_id, it.created_time))
-    heard = [it.created_time for it in group if not it.is_own]
+    heard = [it for it in group if not it.is_own] or group[:1]
+    received = [it.received_at or it.created_time for it in heard]
     is_answered = group[-1].is_own or any(it in answered for it in (first_id, *(one.id for one in group)))
     is_settled = not is_answered and group[-1].settled_at is not None
     return Thread(
-        group[0], first_id, bool(group[0].is_own), max(heard, default=group[0].created_time), len(heard),
+        group[0], first_id, bool(group[0].is_own), max(it.created_time for it in heard), max(received),
+        sum(not it.is_own for it in group),
         bool(is_answered or is_settled), group[-1].id, is_settled, group[1:],
     )  # fmt: skip
 

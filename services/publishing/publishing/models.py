@@ -223,6 +223,7 @@ comments = Table(
     Column("id", Text, primary_key=True),
     Column("post_id", Text, ForeignKey("posts.id"), nullable=False),
     Column("remote_id", Text, nullable=False),
+    #: When it was first received.
     Column("created_at", _TIME, nullable=False),
     #: known (has an id, no event yet), waiting (a webhook lacked details), told (comment.received was staged), own (the
     #: page's own: no event). Only known and waiting change, in the event's transaction.

@@ -46,13 +46,19 @@ def read_an_hour_ago(person: Any) -> None:
 
 
 def is_read_now(person: Any) -> None:
-    """Waits until the inbox has told the server that the person has read the comments."""
+    """Brings the window to the front again and again until the inbox has told the server that the person has read the
+    comments.
+    """
     began_at = dt.datetime.now(dt.UTC) - dt.timedelta(minutes=5)
 
     def is_told() -> bool:
+        person.window.run("document.dispatchEvent(new Event('visibilitychange'))")
         posts = person.account.api.get("/posts/published", with_comments="true")["published_posts"]
         return all(
-            it["comments_read_until"] and instant(it["comments_read_until"]) > began_at for it in posts
+            it["comments_read_until"]
+            and instant(it["comments_read_until"]) > began_at
+            and it["comments_read_until"] > (it["last_comment_at"] or "")
+            for it in posts
         )
 
-    until(is_told, 20, "the mark is stored")
+    until(is_told, 20, "the mark is stored", pause_seconds=0.5)

@@ -51,6 +51,9 @@ class Comment(Record):
     #: Since when the comment needs no reply, as PUT /comments/{id}/settled says. None: nobody said so. Always null in
     #: events.
     settled_at: datetime | None = None
+    #: When Posthaste first received it: by a webhook, by a poll, or because somebody read the list. None: an older
+    #: release answers.
+    received_at: datetime | None = None
 
 
 class ListComments(Record):
@@ -69,7 +72,7 @@ class CommentList(Record):
 class MarkCommentsRead(Record):
     """The person of the token has read the comments on the posts of a brand."""
 
-    #: Comments that were written until then are read. Not later than now: a later time counts as now.
+    #: Comments that Posthaste received until then are read. Not later than now: a later time counts as now.
     read_until: datetime
     #: None: all brands that the token may use.
     brand_id: str | None = None

@@ -10,13 +10,17 @@ let [turn, talk] = [0, 0];
 // When the server made this page and when it last listed the posts, and what of that it was told: all times are its own.
 const openedAt = document.getElementById("inbox").dataset.now;
 let [listedAt, toldAt] = [openedAt, ""];
-// Brand → until when its comments had been read before they were shown here. Of a brand that nobody looked at, nothing is new.
+// Brand → until when its comments had been read before they were shown here; NaN: nobody has looked.
 const seen = new Map();
 
-function seenAt(one) {
+// What Posthaste received after the last look is new, however late it heard of it. Of a brand at which nobody has looked, only
+// what is written from now on is new.
+function isUnread(one) {
   const { brand, readUntil } = one.closest(".talk").dataset;
-  if (!seen.has(brand)) seen.set(brand, Date.parse(readUntil ?? openedAt));
-  return seen.get(brand);
+  if (!seen.has(brand)) seen.set(brand, Date.parse(readUntil));
+  const until = seen.get(brand);
+  const { at, received } = one.dataset;
+  return Number.isNaN(until) ? Date.parse(at) > Date.parse(openedAt) : Date.parse(received) > until;
 }
 
 // Tells the server how far the person has read. If that fails, the comments are new once more.
@@ -67,7 +71,7 @@ function showUnanswered(inbox) {
 
 function markAll() {
   const unmarked = document.querySelectorAll(".conversations > li[data-at]:not([data-marked])");
-  mark(unmarked, (one) => Date.parse(one.dataset.at) > seenAt(one));
+  mark(unmarked, isUnread);
 }
 
 function isAskedAbout(card) {
@@ -92,7 +96,7 @@ function goOn(there, now) {
   const [shown, replies] = [there, now].map((it) => it.querySelector("ul.replies"));
   if (shown) shown.replaceWith(replies);
   else there.querySelector(".said").after(replies);
-  Object.assign(there.dataset, { at: now.dataset.at, heard: now.dataset.heard });
+  Object.assign(there.dataset, { at: now.dataset.at, received: now.dataset.received, heard: now.dataset.heard });
   there.toggleAttribute("data-unanswered", now.hasAttribute("data-unanswered"));
   // The answer that was just sent is among the replies now; its place is taken by a form for the next one, as is that of a
   // form which is closed. A form in which somebody may be typing stays, and is about the newest comment.
@@ -157,7 +161,12 @@ async function look() {
   if (document.visibilityState !== "visible") return;
   const asked = [...document.querySelectorAll("#inbox .talk")].filter(isAskedAbout);
   const isNewest = !new URLSearchParams(location.search).has("after");
-  if (isNewest && turn++ % 2 === 0) await lookForPosts();
+  if (isNewest && turn++ % 2 === 0) {
+    await lookForPosts();
+    // What this inbox was the first to read was received after the list that it had told of.
+    const shown = [...document.querySelectorAll("li[data-received]")];
+    if (shown.some((it) => Date.parse(it.dataset.received) > Date.parse(toldAt))) remember();
+  }
   else if (asked.length > 0) await lookAt(asked[talk++ % asked.length]);
 }
 

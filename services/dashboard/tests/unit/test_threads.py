@@ -19,12 +19,16 @@ def comment(
     below: str | None = None,
     replies: int = 0,
     settled: bool = False,
+    received: int | None = None,
 ) -> Comment:
-    """`by` None: the platform does not say who wrote it. `settled`: it needs no reply."""
+    """`by` None: the platform does not say who wrote it. `settled`: it needs no reply. `received`: the minute in which
+    it was received; None: not known.
+    """
     return Comment(
         id=name, text=name, from_=Author(id=by or "", name=by or ""), created_time=BEGIN + timedelta(minutes=minute),
         reply_count=replies, post_id="pst_1", platform="IG", parent_id=below,
         is_own=None if by is None else by == PAGE, settled_at=BEGIN if settled else None,
+        received_at=None if received is None else BEGIN + timedelta(minutes=received),
     )  # fmt: skip
 
 
@@ -92,6 +96,23 @@ def test_a_conversation_says_when_a_visitor_last_wrote_in_it_and_how_often_visit
 ) -> None:
     [found] = threads([comment("a", 1), *below])
     assert (found.heard_at, found.heard_count) == (BEGIN + timedelta(minutes=minute), count)
+
+
+@pytest.mark.parametrize(
+    ("below", "minute"),
+    [
+        ([], 60),
+        ([comment("more", 4, below="a", received=70)], 70),
+        ([comment("more", 4, below="a", received=30)], 60),
+        ([comment("ours", 5, by=PAGE, below="a", received=70)], 60),
+        ([comment("more", 90, below="a")], 90),  # an older release does not say when
+    ],
+)
+def test_a_conversation_says_when_the_newest_comment_of_a_visitor_was_received(
+    below: list[Comment], minute: int
+) -> None:
+    [found] = threads([comment("a", 1, received=60), *below])
+    assert found.received_at == BEGIN + timedelta(minutes=minute)
 
 
 def test_a_conversation_without_visitors_counts_from_when_the_page_began_it() -> None:

@@ -36,7 +36,8 @@ def show_list(app: AppContext, caller: Caller, request: api.ListComments) -> api
         # A read with a sandbox token triggers no webhooks (spec "Authentication" 7): the next poll does.
         stored = store_comments(connection, page, post, found.comments, tells=not caller.sandbox)
     comments = tuple(
-        view(post, one, stored.ids, stored.own[one.id], stored.settled[one.id]) for one in found.comments
+        view(post, one, stored.known, stored.own[one.id], stored.known[one.id].settled_at)
+        for one in found.comments
     )
     cursor = encode_cursor(post.id, found.next_cursor) if found.next_cursor is not None else None
     return api.CommentList(comments=comments, next_cursor=cursor)

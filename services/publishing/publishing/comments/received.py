@@ -17,23 +17,21 @@ from publishing.platforms.base import RemoteComment
 from publishing.platforms.registry import PLUGINS
 from publishing.records import PageRow, Post
 from publishing.store import Connection
-from publishing.store.received import OurReplies, Received
+from publishing.store.received import KnownComment, OurReplies, Received
 
 #: Events staged at a time: other green threads run in between. Our choice.
 _STAGED_AT_ONCE = 100
 
 
 class StoredComments(NamedTuple):
-    """The result of storing comments. `ids`: platform's id → our id, also for each comment that a stored comment
-    replies to."""
+    """The result of storing comments. `known`: platform's id → what is stored, also for each comment that a stored
+    comment replies to."""
 
-    ids: dict[str, str]
+    known: dict[str, KnownComment]
     #: Platform's id → whether the page itself wrote the comment; None if the platform does not say who did.
     own: dict[str, bool | None]
     #: Whether one of the comments is new: before this call it had no event and was not known as the page's own.
     has_news: bool
-    #: Platform's id → since when the comment needs no reply; None if nobody said so.
-    settled: dict[str, datetime | None]
 
 
 def store_comments(
@@ -49,7 +47,6 @@ def store_comments(
     if missing := remote_ids - known.keys():
         store.add(post.id, missing)
         known |= store.known(post.id, missing)
-    ids = {remote_id: row.id for remote_id, row in known.items()}
     own = {one.id: known[one.id].state == "own" or _is_authors(one, page) for one in found}
     new = {comment.id: comment for comment in found if not known[comment.id].is_final}
     if new:
@@ -62,11 +59,10 @@ def store_comments(
         if told:
             store.note_news(post.id)
         told.sort(key=lambda one: (one.created_at, one.id))
-        _tell(connection, page, post, [view(post, one, ids, own[one.id]) for one in told])
+        _tell(connection, page, post, [view(post, one, known, own[one.id]) for one in told])
     elif tells and post.commented_at is None and any(row.state == "told" for row in known.values()):
         store.note_old_news(post.id)
-    settled = {remote_id: row.settled_at for remote_id, row in known.items()}
-    return StoredComments(ids, own, bool(new), settled)
+    return StoredComments(known, own, bool(new))
 
 
 def is_own(comment: RemoteComment, page: PageRow, first_comment: str | None, ours: OurReplies) -> bool | None:
@@ -97,22 +93,23 @@ def _is_authors(comment: RemoteComment, page: PageRow) -> bool | None:
 def view(
     post: Post,
     comment: RemoteComment,
-    ids: Mapping[str, str],
+    known: Mapping[str, KnownComment],
     own: bool | None,
     settled_at: datetime | None = None,
 ) -> api.Comment:
     created_at = comment.created_at.astimezone(UTC)
     return api.Comment(
-        id=ids[comment.id],
+        id=known[comment.id].id,
         text=_plain(comment.text),
         author=api.Author(id=comment.author_id, name=_plain(comment.author_name)),
         created_time=created_at.replace(microsecond=created_at.microsecond // 1000 * 1000),
         reply_count=comment.reply_count,
         post_id=post.id,
         platform=post.platform,
-        parent_id=ids[comment.parent_id] if comment.parent_id else None,
+        parent_id=known[comment.parent_id].id if comment.parent_id else None,
         is_own=own,
         settled_at=settled_at,
+        received_at=known[comment.id].received_at,
     )
 
 

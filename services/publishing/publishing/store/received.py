@@ -19,7 +19,8 @@ from publishing.platforms.base import RemoteComment
 from publishing.records import Post, Row
 
 _KNOWN = text(
-    "SELECT remote_id, id, state, settled_at FROM comments WHERE post_id = :post_id AND remote_id = ANY(:remote_ids)"
+    "SELECT remote_id, id, state, created_at, settled_at FROM comments"
+    " WHERE post_id = :post_id AND remote_id = ANY(:remote_ids)"
 )
 _ADD = text(
     """
@@ -94,6 +95,7 @@ _POSTS = text(
 class KnownComment(NamedTuple):
     id: str
     state: str
+    received_at: datetime
     #: Since when the comment needs no reply.
     settled_at: datetime | None
 
@@ -138,7 +140,9 @@ class Received:
         if not remote_ids:
             return {}
         rows = self._connection.execute(_KNOWN, {"post_id": post_id, "remote_ids": list(remote_ids)})
-        return {row.remote_id: KnownComment(row.id, row.state, row.settled_at) for row in rows}
+        return {
+            row.remote_id: KnownComment(row.id, row.state, row.created_at, row.settled_at) for row in rows
+        }
 
     def add(self, post_id: str, remote_ids: Collection[str]) -> None:
         """Stores comments with new ids of ours, unless they are stored already."""

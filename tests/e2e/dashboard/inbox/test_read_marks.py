@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from e2e_kit.api import instant, stamp
 from e2e_kit.inbox import is_read_now, looks_until, read_an_hour_ago, shows
 from e2e_kit.operator import Accounts
 from e2e_kit.simulator import Simulator
@@ -42,6 +43,19 @@ def test_what_was_read_on_one_device_is_not_new_on_another(
     simulator.comment("FB", remote, "And rye?")
     looks_until(asked, "And rye?")
     until(lambda: ["And rye?" in it for it in window.run(MARKED)] == [True], 20, "the new one is marked")
+
+
+def test_a_comment_that_was_received_late_is_new(asked: Any) -> None:
+    """It was written before the person last looked, and received afterwards."""
+    window, api = asked.window, asked.account.api
+    post, *_ = api.get("/posts/published")["published_posts"]
+    [late] = api.get("/comments", post_id=post["id"])["comments"]
+    written_at, received_at = instant(late["created_time"]), instant(late["received_at"])
+    assert written_at < received_at
+    body = {"read_until": stamp(written_at + (received_at - written_at) / 2), "brand_id": post["brand_id"]}
+    api.call("PUT", "/comments/read", json=body)
+    asked.open("/comments")
+    until(lambda: [late["text"] in it for it in window.run(MARKED)].count(True) == 1, 20, "it is marked")
 
 
 def test_who_looks_at_some_comments_only_has_not_read_the_others(asked: Any) -> None:

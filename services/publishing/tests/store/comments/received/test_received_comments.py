@@ -212,3 +212,17 @@ def test_a_cursor_that_the_platform_refuses_is_the_clients_error(
     assert refused(lambda: get(world, post, limit=2, cursor=cursor)).code == "VALIDATION_ERROR"
     wall.script = [PlatformRefusal(Refusal.REJECTED, "100", "?")]
     assert refused(lambda: get(world, post)).code == "PLATFORM_ERROR"
+
+
+def test_the_list_and_the_event_say_when_a_comment_was_first_received(
+    world: World, wall: Wall, post: api.PublishResult
+) -> None:
+    wall.write("Open on Sunday?")
+    before = world.now()
+    [first] = get(world, post, sandbox=True).comments
+    assert first.received_at is not None
+    assert before <= first.received_at <= world.now()
+    world.poll()
+    [event] = world.told()
+    [again] = get(world, post).comments
+    assert first.received_at == event.comment.received_at == again.received_at
