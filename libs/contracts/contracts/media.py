@@ -34,8 +34,8 @@ MediaIds = tuple[str, ...]
 
 
 def owner_of_copies(account_id: str) -> str:
-    """Returns the account that owns the copies of files at other servers which the posts of `account_id` name: nobody
-    can see them, and they do not use storage quota (spec "media_urls").
+    """Returns the account that owns the copies of files at other servers which the posts of `account_id` name: they are
+    in no list, and do not use storage quota (spec "media_urls").
     """
     return f"copies:{account_id}"
 

@@ -38,6 +38,7 @@ def show(context: AppContext, caller: Caller, request: api.MediaId) -> api.Media
 
 
 def made(context: AppContext, caller: Caller) -> api.MadeFile:
+    """Returns the generated file of the caller's operation, or none."""
     with context.database.reading() as connection:
         row = Files(connection).by_operation(caller.account_id, caller.operation_id)
     return api.MadeFile(media_id=row.id if row else None)

@@ -51,7 +51,7 @@ def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTi
 
 def reserve(context: AppContext, caller: Caller, request: BeginUpload | BeginParts) -> Upload:
     """Reserves storage for an upload and returns its row. A repeated operation gets the multipart upload that it began;
-    if an AI job uploads its file again, its earlier reservation ends. Raises UPLOAD_ERROR for a type that is not
+    if it uploads a generated file again, its earlier reservation ends. Raises UPLOAD_ERROR for a type that is not
     accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and QUOTA_EXCEEDED if the account has too little
     storage left.
     """

@@ -80,7 +80,7 @@ class Files(Store):
         return self._first(_ALL.where(media.c.upload_id == upload_id), MediaRow) if is_id(upload_id) else None
 
     def by_operation(self, account_id: str, operation_id: str | None) -> MediaRow | None:
-        """Returns the file that AI generated for this operation."""
+        """Returns the generated file of this operation."""
         is_made_by = and_(media.c.account_id == account_id, media.c.operation_id == operation_id)
         return self._first(_ALL.where(is_made_by, media.c.generated), MediaRow)
 

@@ -1,30 +1,34 @@
 """Files at other servers (`media_urls`): fetched by the guarded client, and copied into our storage.
 
 The media service treats a copy like an upload: it inspects the file, removes what is private, and converts it for the
-platform. There is no copy of a file whose server does not say how long it is, or which is too large for an upload: the
-platform gets it as it is.
+platform. A file that cannot be copied is sent as it is: its server does not say how long it is, it is too large for an
+upload, or the account has too many copies at the moment.
 """
 
 import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain
+
+import structlog
 
 from chassis.bus.clients import remote
 from chassis.http.addresses import UnsafeAddress
 from chassis.http.guarded_client import FetchFailed, Stream, stream
 from contracts.caller import Caller
-from contracts.errors import FILE_TOO_LARGE, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
-from contracts.media import BeginUpload, CommitUpload, MediaApi, UploadId, UploadTicket, owner_of_copies
+from contracts.errors import FILE_TOO_LARGE, NOT_FOUND, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
+from contracts.media import BeginUpload, CommitUpload, MediaApi, UploadId, owner_of_copies
 from contracts.record import Nothing
 from publishing.config import Settings
 from publishing.platforms.base import MediaSource, PlatformRefusal, Refusal
 from publishing.platforms.uploads.sources import exactly, store
 
-#: The accepted types by their first bytes (spec "Upload rules"); files with `ftyp` differ in the brand.
+log = structlog.get_logger()
+
+#: The accepted types by their first bytes (spec "Upload rules"); MP4 and QuickTime differ in the brand.
 _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -32,117 +36,111 @@ _SIGNATURES = (
     (b"GIF89a", "image/gif"),
     (b"\x1aE\xdf\xa3", "video/webm"),
 )
-_BRANDS = {b"qt  ": "video/quicktime", b"avif": "image/avif"} | dict.fromkeys(
-    (b"heic", b"heix", b"mif1"), "image/heic"
-)
 #: Content types of servers that do not know the type.
 _VAGUE = ("", "application/octet-stream", "binary/octet-stream")
-#: So much of a file tells it from another of the same length and type at the same URL. Our choice.
-_HEAD_BYTES = 16 * 1024
-#: Copies of all accounts may be as large as this tier's uploads: an account's own tier limits what it uploads.
+#: The limits of copies, for every account: 250 MB for one, 5 GB for all of an account (`contracts.plans`). The
+#: account's own tier limits what it uploads.
 _TIER = "elite"
-#: A copy is used for half as long as the media service keeps it (24 h), so that none is removed while it is sent.
+#: For so long a post uses the same copy: half of the time for which the media service keeps it (24 h), so that none is
+#: removed while it is sent.
 _USED_SECONDS = 12 * 3600
-#: The media service inspects a file within this time, or is busy and asked again after the pause. Our choice.
-_COMMIT_SECONDS, _BUSY_SECONDS, _BUSY_PAUSE_SECONDS = 30.0, 60.0, 1.0
+#: How long a call that inspects the copy may take. Our choice.
+_COMMIT_SECONDS = 30.0
+#: How long the media service is asked again while it is busy, and how often. Our choice.
+_BUSY_SECONDS, _BUSY_PAUSE_SECONDS = 60.0, 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class FetchedFile:
-    """A file at another server, of which the beginning was read."""
-
-    source: MediaSource
-    #: A hash of the beginning.
-    digest: str
-
-    def copier(self, account_id: str, operation: str) -> Caller:
-        """Returns the caller that copies the file for a post of the account. `operation` names the post: the operation
-        that made it, or its id. Another file at the same URL is another copy.
-        """
-        source, period = self.source, int(time.time() // _USED_SECONDS)
-        parts = (operation, source.url, source.content_type, source.size_bytes, self.digest, period)
-        name = hashlib.sha256("\n".join(map(str, parts)).encode()).hexdigest()
-        owner = owner_of_copies(account_id)
-        return Caller(account_id=owner, user_id=owner, tier=_TIER, operation_id=f"copy:{name}")
-
-
-def fetch(settings: Settings, url: str) -> FetchedFile:
-    """Reads the beginning of a file at another server and returns what kind of file it is. Raises PlatformRefusal,
-    which is retryable if the server may recover.
+def copier(account_id: str, name: str, url: str) -> Caller:
+    """Returns the caller in whose name the file at the URL is copied. `name` names the post: as long as it is the same,
+    so is the copy.
     """
-    head = b""
-    with _stream(settings, url, settings.media_timeout_seconds) as answer:
-        while len(head) < _HEAD_BYTES and (chunk := next(answer.chunks, b"")):
-            head += chunk
-        source = _judged(url, head, answer)
-    if source.size_bytes:
-        source = replace(source, opener=partial(_open, settings, source, settings.media_transfer_seconds))
-    return FetchedFile(source, hashlib.sha256(head[:_HEAD_BYTES]).hexdigest())
+    operation = f"{name}\n{url}\n{int(time.time() // _USED_SECONDS)}"
+    owner = owner_of_copies(account_id)
+    digest = hashlib.sha256(operation.encode()).hexdigest()
+    return Caller(account_id=owner, user_id=owner, tier=_TIER, operation_id=f"copy:{digest}")
 
 
-def copy(
-    media: MediaApi, settings: Settings, caller: Caller, source: MediaSource, seconds: float
-) -> str | None:
-    """Copies a fetched file into our storage and returns its media id; None for a file that cannot be copied. `caller`
-    is from `copier`; a repeated call returns the same copy.
+def copy(media: MediaApi, settings: Settings, caller: Caller, url: str, seconds: float) -> str | None:
+    """Copies the file at the URL into our storage and returns its media id; None for a file that cannot be copied.
+    `caller` is from `copier`. A repeated call returns the same copy without asking the file's server.
 
     `seconds` limits the transfer. Raises PlatformRefusal if the file's server or the storage fails, and the errors of
     the media service: those of a file that it does not accept, and SERVICE_UNAVAILABLE.
     """
-    if source.size_bytes is None:
-        return None
-    made = media.get_made(caller, Nothing()).media_id
-    if made is not None:
-        return made
-    begin = BeginUpload(
-        filename="", mime_type=source.content_type or "", size_bytes=source.size_bytes, generated=True
-    )
     try:
-        ticket = media.begin_upload(caller, begin)
+        made = media.get_made(caller, Nothing()).media_id
     except ApiError as error:
-        if error.row in (FILE_TOO_LARGE, QUOTA_EXCEEDED):
+        if error.row is NOT_FOUND:  # a media service of release 1.4.0 makes no copies
             return None
         raise
+    if made is not None:
+        return made
+    with _stream(settings, url, min(seconds, settings.media_timeout_seconds)) as answer:
+        declared, size_bytes = answer.content_type, answer.length_bytes
+    if size_bytes is None:
+        return None
+    begin = BeginUpload(filename="", mime_type=declared, size_bytes=size_bytes, generated=True)
     try:
-        with _open(settings, source, min(seconds, settings.media_transfer_seconds)) as chunks:
-            store(ticket.url, ticket.headers, source.size_bytes, chunks)
-        return _committed(media, caller, ticket, source.size_bytes)
-    except BaseException:
-        with suppress(ApiError):
-            media.abort_upload(caller, UploadId(upload_id=ticket.upload_id))
-        raise
+        ticket = media.begin_upload(caller, begin)
+        try:
+            seconds = min(seconds, settings.media_transfer_seconds)
+            with _stream(settings, url, seconds, counts_our_time=False) as answer:
+                store(ticket.url, ticket.headers, size_bytes, exactly(answer.chunks, size_bytes))
+            return _committed(media, caller, CommitUpload(upload_id=ticket.upload_id, size_bytes=size_bytes))
+        except BaseException:
+            with suppress(ApiError):
+                media.abort_upload(caller, UploadId(upload_id=ticket.upload_id))
+            raise
+    except ApiError as error:
+        if error.row not in (FILE_TOO_LARGE, QUOTA_EXCEEDED):
+            raise
+        log.warning("file_not_copied", code=error.code, size_bytes=size_bytes)
+        return None
 
 
-def content_type_of(head: bytes) -> str | None:
-    """Returns the content type of a file by its first bytes; None if files of its type cannot be posted."""
-    if head[4:8] == b"ftyp":
-        return _BRANDS.get(head[8:12], "video/mp4")
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "image/webp"
-    return next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), None)
-
-
-def _committed(media: MediaApi, caller: Caller, ticket: UploadTicket, size_bytes: int) -> str:
+def _committed(media: MediaApi, caller: Caller, request: CommitUpload) -> str:
     """Commits the upload and returns the file's media id. Asks again while the media service is busy."""
-    commit_upload = remote(media.commit_upload)
-    request = CommitUpload(upload_id=ticket.upload_id, size_bytes=size_bytes)
     give_up_at = time.monotonic() + _BUSY_SECONDS
     while True:
         try:
-            return commit_upload(caller, request, timeout_seconds=_COMMIT_SECONDS).media_id
+            return remote(media.commit_upload)(caller, request, timeout_seconds=_COMMIT_SECONDS).media_id
         except ApiError as error:
+            if error.row is NOT_FOUND:  # another process began to copy the file too, which ended this upload
+                made = media.get_made(caller, Nothing()).media_id
+                if made is None:
+                    raise ApiError(SERVICE_UNAVAILABLE) from error
+                return made
             if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
                 raise
         time.sleep(_BUSY_PAUSE_SECONDS)
 
 
+def as_it_is(settings: Settings, url: str) -> MediaSource:
+    """Returns a file at another server that cannot be copied, to be sent from there. Raises PlatformRefusal for a file
+    that is not of an accepted type, or not of the one that its server declares; retryable if its server may recover.
+    """
+    with _stream(settings, url, settings.media_timeout_seconds) as answer:
+        source = _judged(url, next(answer.chunks, b""), answer)
+    return replace(source, opener=partial(_open, settings, source)) if source.size_bytes else source
+
+
+def content_type_of(head: bytes) -> str | None:
+    """Returns the content type of a file by its first bytes; None if files of its type cannot be posted."""
+    if head[4:8] == b"ftyp":
+        return "video/quicktime" if head[8:12] == b"qt  " else "video/mp4"
+    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
+        return "image/webp"
+    return next((kind for signature, kind in _SIGNATURES if head.startswith(signature)), None)
+
+
 @contextmanager
-def _open(settings: Settings, source: MediaSource, seconds: float) -> Iterator[Iterator[bytes]]:
-    """Opens a file at another server once more, to send or copy it. Raises PlatformRefusal if its URL leads to another
-    file by now.
+def _open(settings: Settings, source: MediaSource) -> Iterator[Iterator[bytes]]:
+    """Opens a file at another server once more, to send it. Raises PlatformRefusal if its URL leads to another file by
+    now.
     """
     assert source.url is not None
     assert source.size_bytes is not None
+    seconds = settings.media_transfer_seconds
     with _stream(settings, source.url, seconds, counts_our_time=False) as answer:
         head = next(answer.chunks, b"")
         if _judged(source.url, head, answer).content_type != source.content_type:

@@ -27,6 +27,7 @@ _FILES_SECONDS = 30.0
 #: Seconds until a file is asked for again: if the media service names no time, and while a client waits. A picture
 #: takes about a second.
 _NOT_READY_SECONDS, _LOOK_SECONDS = 5.0, 0.5
+_STILL_FETCHED = "The files at media_urls are still being fetched. Nothing was sent."
 
 
 class FilesNotReady(Exception):
@@ -64,15 +65,17 @@ def await_ready(
     """
     give_up_at = time.monotonic() + seconds
     needed = [file.media_id for file in files if need_of(platform, file.source.facts) is not None]
-    calls: list[Callable[[], object]] = [partial(_get, app, caller, platform, needed)] if needed else []
+    waits: list[Callable[[], object]] = [partial(_get, app, caller, platform, needed)] if needed else []
     try:
         for url in urls:
-            left = give_up_at - time.monotonic()
-            calls.append(_call(app, caller, caller.operation_id or post_id, platform, url, left))
-        while calls:
+            if time.monotonic() > give_up_at:
+                raise ApiError(MEDIA_PROCESSING, _STILL_FETCHED, retry_after_seconds=_NOT_READY_SECONDS)
+            name = caller.operation_id or post_id
+            waits.append(_prepared(app, caller, name, platform, url, give_up_at - time.monotonic()))
+        while waits:
             try:
-                calls[0]()
-                del calls[0]
+                waits[0]()
+                del waits[0]
             except ApiError as error:
                 if error.row is not MEDIA_PROCESSING or time.monotonic() > give_up_at:
                     raise
@@ -81,19 +84,22 @@ def await_ready(
         return
     except ApiError as error:
         if error.row in (MEDIA_PROCESSING, SERVICE_UNAVAILABLE):
+            if error.extras.get("media_id") not in needed:  # that of a copy, which the client cannot ask for
+                error.extras.pop("media_id", None)
             raise
 
 
-def _call(
-    app: AppContext, caller: Caller, operation: str, platform: str, url: str, seconds: float
+def _prepared(
+    app: AppContext, caller: Caller, name: str, platform: str, url: str, seconds: float
 ) -> Callable[[], object]:
-    """Returns a function that asks the media service for the file at the URL, of which it makes a copy first."""
+    """Copies the file at the URL, if it is not an upload's, within `seconds`. Returns a function that asks the media
+    service for it: for the copy in the name of `name`.
+    """
     found = own_file(url, app.settings.own_media)
     if found is not None:
         return partial(_locate, app, caller, platform, found)
-    file = fetched_files.fetch(app.settings, url)
-    copier = file.copier(caller.account_id, operation)
-    media_id = fetched_files.copy(app.media, app.settings, copier, file.source, seconds)
+    copier = fetched_files.copier(caller.account_id, name, url)
+    media_id = fetched_files.copy(app.media, app.settings, copier, url, seconds)
     return partial(_get, app, copier, platform, [media_id] if media_id else [])
 
 
@@ -140,16 +146,17 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
 
 
 def _copied(app: AppContext, post: Post, url: str) -> MediaSource:
-    """Returns our copy of a file at another server; the file itself if there can be no copy."""
-    file = fetched_files.fetch(app.settings, url)
-    copier = file.copier(post.account_id, post.operation_id or post.id)
-    seconds = app.settings.media_transfer_seconds
+    """Returns our copy of a file at another server; the file itself if it cannot be copied. A post that somebody
+    retries gets a new copy, because the file may have been replaced meanwhile."""
+    retry = f" {post.attempts_before}" if post.origin == "scheduled" and post.attempts_before else ""
+    copier = fetched_files.copier(post.account_id, (post.operation_id or post.id) + retry, url)
     with _refusals(f"{url}: "):
-        media_id = fetched_files.copy(app.media, app.settings, copier, file.source, seconds)
-        if media_id is None:
-            return file.source
-        found = _get(app, copier, post.platform, (media_id,))
-    return replace(_source(found[media_id]), is_ai_made=False)
+        seconds = app.settings.media_transfer_seconds
+        media_id = fetched_files.copy(app.media, app.settings, copier, url, seconds)
+        if media_id is not None:
+            found = _get(app, copier, post.platform, [media_id])
+            return replace(_source(found[media_id]), is_ai_made=False)
+    return fetched_files.as_it_is(app.settings, url)
 
 
 def _locate(app: AppContext, caller: Caller, platform: str, found: tuple[str, str]) -> LocatedFile:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
-from contracts.errors import FILE_TOO_LARGE, INVALID_FILE_CONTENT, ApiError
+from contracts.errors import FILE_TOO_LARGE, INVALID_FILE_CONTENT, NOT_FOUND, QUOTA_EXCEEDED, ApiError
 from contracts.media import MediaFile
 from publishing.config import Settings
 from publishing.platforms.base import Content, PlatformRefusal, Refusal
@@ -78,6 +78,8 @@ def post(app: Any, *media_ids: str, urls: tuple[str, ...] = (), platform: str = 
         id="pst_1",
         operation_id=None,
         account_id="usr_a",
+        origin="scheduled",
+        attempts_before=0,
     )
 
 
@@ -124,15 +126,47 @@ def test_a_picture_behind_a_url_is_made_to_fit_and_its_address_is_ours(app: Any,
     assert source.url.endswith("-made.jpg")
 
 
-def test_the_attempts_of_a_post_use_one_copy_and_another_file_at_the_url_is_another_copy(
-    app: Any, storage: dict[str, bytes]
+def test_the_attempts_of_a_post_use_one_copy_however_its_server_does_by_then(
+    app: Any, storage: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twice the same URL in one post, and two attempts: one copy."""
+    """Twice the same URL in one post, and two attempts: one copy. The server is asked for it no more."""
     url = f"{HOST}/{PHOTO}"
-    sources = [source for _ in range(2) for source in files.by_url(app, post(app, urls=(url, url)))]
-    assert (len(storage), len({source.url for source in sources})) == (1, 1)
-    fetched = fetched_files.fetch(app.settings, url)
-    assert fetched.copier("usr_a", "op") != replace(fetched, digest="another").copier("usr_a", "op")
+    [first, second] = files.by_url(app, post(app, urls=(url, url)))
+    monkeypatch.setattr(fetched_files, "stream", None)
+    [again] = files.by_url(app, post(app, urls=(url,)))
+    assert (len(storage), first.url, second.url) == (1, again.url, again.url)
+
+
+def test_a_post_that_somebody_retries_gets_a_new_copy(app: Any, storage: dict[str, bytes]) -> None:
+    one = post(app, urls=(f"{HOST}/{PHOTO}",))
+    files.by_url(app, one)
+    one.attempts_before = 4
+    files.by_url(app, one)
+    assert len(storage) == 2
+
+
+def test_a_copy_that_another_process_began_too_is_used(app: Any, media: Any) -> None:
+    """The second to begin ends the upload of the first."""
+    commit = media.commit_upload
+
+    def committed(caller: Any, request: Any, *, timeout_seconds: float) -> Any:
+        commit(caller, request, timeout_seconds=timeout_seconds)
+        raise ApiError(NOT_FOUND)
+
+    media.commit_upload = committed
+    [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
+    assert source.url == media.files["med_1"].public_url
+
+
+def test_a_media_service_that_makes_no_copies_leaves_files_as_they_are(app: Any, media: Any) -> None:
+    """That of release 1.4.0, which runs beside this one during the upgrade."""
+
+    def unknown(*_: Any) -> None:
+        raise ApiError(NOT_FOUND)
+
+    media.get_made = unknown
+    [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
+    assert (source.url, source.has_bytes) == (f"{HOST}/{PHOTO}", True)
 
 
 def test_a_copy_that_is_refused_leaves_no_upload_behind(app: Any, media: Any) -> None:
@@ -143,10 +177,13 @@ def test_a_copy_that_is_refused_leaves_no_upload_behind(app: Any, media: Any) ->
     assert media.uploads == {}
 
 
-def test_a_file_that_is_too_large_for_an_upload_is_sent_as_it_is(
-    app: Any, media: Any, page_on: Callable[[str], Page]
+@pytest.mark.parametrize("row", [FILE_TOO_LARGE, QUOTA_EXCEEDED])
+@pytest.mark.parametrize("step", ["begin_refusal", "refusal"])
+def test_a_file_for_whose_copy_there_is_no_room_is_sent_as_it_is(
+    app: Any, media: Any, page_on: Callable[[str], Page], row: Any, step: str
 ) -> None:
-    page, media.begin_refusal = page_on("FB"), ApiError(FILE_TOO_LARGE)
+    page = page_on("FB")
+    setattr(media, step, ApiError(row))
     [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
     assert source.url == f"{HOST}/{PHOTO}"
     page.publish(Content("as it is", (source,)))
@@ -166,12 +203,12 @@ def test_a_url_that_leads_elsewhere_by_the_time_it_is_sent_is_refused(
     app: Any, page_on: Callable[[str], Page]
 ) -> None:
     page = page_on("FB")
-    source = fetched_files.fetch(app.settings, f"{HOST}/{PHOTO}").source
+    source = fetched_files.as_it_is(app.settings, f"{HOST}/{PHOTO}")
     settings = app.settings
     for instead, code in (("text-as.jpg", "INVALID_FILE_CONTENT"), ("photo-800x800.png", "MEDIA_CHANGED"),
                           ("photo-300x300.jpg", "MEDIA_CHANGED"), ("none.jpg", "MEDIA_UNREACHABLE")):  # fmt: skip
         moved = replace(source, url=f"{HOST}/{instead}")
-        moved = replace(moved, opener=lambda moved=moved: fetched_files._open(settings, moved, 20.0))
+        moved = replace(moved, opener=lambda moved=moved: fetched_files._open(settings, moved))
         with pytest.raises(PlatformRefusal) as refusal:
             page.publish(Content("changed", (moved,)))
         assert refusal.value.code == code

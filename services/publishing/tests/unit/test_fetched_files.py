@@ -14,8 +14,6 @@ from publishing.sending.fetched_files import content_type_of
         (b"RIFF\0\0\0\0WEBP", "image/webp"),
         (b"\0\0\0\x18ftypmp42", "video/mp4"),
         (b"\0\0\0\x14ftypqt  ", "video/quicktime"),
-        (b"\0\0\0\x18ftypheic", "image/heic"),
-        (b"\0\0\0\x1cftypavif", "image/avif"),
         (b"\x1aE\xdf\xa3", "video/webm"),
         (b"<svg xmlns", None),
         (b"<!doctype html>", None),
