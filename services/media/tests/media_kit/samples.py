@@ -123,9 +123,11 @@ _UPRIGHT, _TURNED = (
 _WITHOUT_PATH = box(b"dinf", box(b"dref", bytes(4), struct.pack(">I", 1), box(b"url ", b"\0\0\0\1")))
 
 
-def _h264(size: tuple[int, int]) -> bytes:
+def _h264(size: tuple[int, int], *further: bytes) -> bytes:
     configuration = box(b"avcC", _AVCC)
-    return box(b"avc1", bytes(6), b"\0\1", bytes(16), struct.pack(">HH", *size), bytes(50), configuration)
+    return box(
+        b"avc1", bytes(6), b"\0\1", bytes(16), struct.pack(">HH", *size), bytes(50), configuration, *further
+    )
 
 
 def _locations() -> bytes:
@@ -186,6 +188,7 @@ def film(
     size: tuple[int, int] = (64, 48),
     turned: bool = False,
     in_movie: bytes = b"",
+    in_entry: bytes = b"",
     on_top: bytes = b"",
     camera_track: bool = False,
     moov_first: bool = False,
@@ -195,7 +198,7 @@ def film(
 ) -> bytes:
     """Returns an MP4 or QuickTime video of one frame, which lasts 2.5 seconds.
 
-    `in_movie` and `on_top`: further boxes inside and outside the moov box. `camera_track`: adds a track of locations
+    `in_movie` and `on_top`: further boxes inside and outside the moov box. `in_entry`: a box that describes the frame. `camera_track`: adds a track of locations
     with a sample in mdat. `filler_bytes`: makes the frame larger. `references`: where the samples are. `shown`: how
     often the frame is shown.
     """
@@ -203,7 +206,7 @@ def film(
     place, frame = PLACE.encode(), FRAME + _filler(filler_bytes)
 
     def movie(start: int) -> bytes:
-        entry, samples = _h264(size), (start, len(frame))
+        entry, samples = _h264(size, in_entry), (start, len(frame))
         tracks = _track(1, b"vide", entry, size, turned, samples, references=references, shown=shown)
         if camera_track:
             tracks += _track(2, b"meta", _locations(), (0, 0), samples=(start + len(frame), len(place)))
@@ -306,6 +309,9 @@ def recording(
     parts = (info, tracks, described if tags else b"", *clusters, extra)
     return element(0x1A45DFA3, element(0x4282, doctype)) + element(0x18538067, *parts, unknown=live)
 
+
+#: The configuration of Dolby Vision: version 1.0, profile 9 (H.264), level 1, metadata and base layer, compatible with 2.
+DOLBY_VISION = box(b"dvvC", struct.pack(">BBHB", 1, 0, 9 << 9 | 1 << 3 | 0b101, 2 << 4), bytes(19))
 
 #: Metadata boxes with a location, as cameras write them.
 PLACE_BOXES = {

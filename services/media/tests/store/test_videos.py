@@ -162,6 +162,17 @@ def test_a_rotation_is_kept_and_the_size_is_as_displayed(world: World, tmp_path:
     assert "rotation of -90.00" in streams(tmp_path, stored)
 
 
+@pytest.mark.parametrize(("name", "brand", "is_kept"), [("a.mp4", b"isom", True), ("a.mov", b"qt  ", False)])
+def test_the_configuration_of_dolby_vision_is_kept_in_mp4_alone(
+    world: World, tmp_path: Path, name: str, brand: bytes, is_kept: bool
+) -> None:
+    data = samples.film(brand=brand, in_entry=samples.DOLBY_VISION)
+    assert "DOVI configuration record: version: 1.0, profile: 9" in streams(tmp_path, data)
+    _, stored = keep(world, data, name)
+    assert (samples.DOLBY_VISION in stored) is is_kept
+    assert packets(tmp_path, stored) == packets(tmp_path, data)
+
+
 @pytest.mark.parametrize(("dropped", "frame_rate"), [("0", 30.0), ("eq(mod(n,7),3)", None)])
 def test_a_frame_rate_is_stored_if_it_is_constant(
     world: World, tmp_path: Path, dropped: str, frame_rate: float | None
