@@ -78,9 +78,9 @@ def true_type(declared: str, head: bytes) -> str:
     # Phones convert HEIC to JPEG when they hand it over, and some keep its name.
     if declared in CONVERTED_TYPES and (found in CONVERTED_TYPES or found == "image/jpeg"):
         return found
-    message = (
-        f"The file was sent as {declared}, but it is not: it is {found}. Rename it, or send it as {found}."
-    )
+    said, real = (f"{_ACCEPTED[it][0]} ({it})" for it in (declared, found))
+    rename = f"Rename it to end in {_ACCEPTED[found][0]}, and upload it again."
+    message = f"The file says that it is {said}, but inside it is {real}. {rename}"
     raise ApiError(INVALID_FILE_CONTENT, message)
 
 

@@ -1,13 +1,14 @@
 """Inspects one image, in a sandboxed process: checks it, removes metadata and decodes its pixels."""
 
+import io
 import mmap
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pi_heif
-from PIL import AvifImagePlugin, Image
+from PIL import AvifImagePlugin, Image, ImageCms
 
 from media.decoder import embedded_content
 from media.decoder.formats import INCOMPLETE, MAX_PIXELS, UNREADABLE, Refused, check_pixels
@@ -41,6 +42,7 @@ _TO_UPRIGHT = dict(enumerate(_FLIPS + _TURNS, 2))
 #: Of all JPEGs made here: above it files grow and nobody sees a difference. Our choice.
 BEST_QUALITY = 92
 _STRIP_ROWS = 256
+_SRGB = ImageCms.createProfile("sRGB")
 #: Small images are decoded in full size: libjpeg cannot make lossless JPEGs smaller.
 _DECODED_WHOLE_PIXELS = 1_000_000
 
@@ -109,25 +111,32 @@ def _convert(descriptor: int, mime_type: str, replacement: int) -> tuple[int, in
     with opened(descriptor, mime_type) as image:
         if getattr(image, "is_animated", False) and mime_type == "image/avif":
             raise Refused("Animated AVIF files are not accepted. Export the animation as GIF, WebP or MP4.")
-        flat, profile = upright(image), profile_of(image)
+        flat, profile = upright(image)
     with os.fdopen(os.dup(replacement), "wb") as to:
         flat.save(to, "JPEG", quality=BEST_QUALITY, icc_profile=profile)
     return flat.size
 
 
-def profile_of(image: Image.Image) -> bytes | None:
-    profile: bytes | None = image.info.get("icc_profile") if image.mode in ("RGB", "RGBA", "P") else None
-    return profile
+def to_srgb(profile: bytes) -> ImageCms.ImageCmsTransform | None:
+    """Returns the conversion of colours with this profile to sRGB; None if the profile cannot be read."""
+    with suppress(ImageCms.PyCMSError):
+        mode = {b"GRAY": "L", b"CMYK": "CMYK"}.get(profile[16:20], "RGB")
+        return ImageCms.buildTransform(io.BytesIO(profile), _SRGB, mode, "RGB")
+    return None
 
 
-def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
-    """Returns the first frame as RGB on white, upright. With `longest_side`, reduces a larger image by a whole factor,
-    so that its longer side has at least that many pixels, but fewer than twice as many.
+def upright(image: Image.Image, longest_side: int | None = None) -> tuple[Image.Image, bytes | None]:
+    """Returns the first frame as RGB on white, upright, and its colour profile. Grey and CMYK are converted to sRGB by
+    theirs, and have none then. With `longest_side`, reduces a larger image by a whole factor, so that its longer side
+    has at least that many pixels, but fewer than twice as many.
     """
     width, height = image.size
     factor = max(max(image.size) // longest_side, 1) if longest_side else 1
     turned = image.getexif().get(ORIENTATION, 1)
     image.load()
+    profile, colours = image.info.get("icc_profile"), None
+    if image.mode not in ("RGB", "RGBA", "P"):
+        profile, colours = None, to_srgb(profile or b"")
     if image.mode == "RGB" and factor == 1:
         flat = image
     else:
@@ -135,15 +144,15 @@ def upright(image: Image.Image, longest_side: int | None = None) -> Image.Image:
         # In strips, since a second copy of the largest accepted image would not fit the memory.
         for top in range(0, height, _STRIP_ROWS * factor):
             strip = image.crop((0, top, width, min(top + _STRIP_ROWS * factor, height)))
-            flat.paste(_on_white(strip).reduce(factor), (0, top // factor))
-    return flat.transpose(_TO_UPRIGHT[turned]) if turned in _TO_UPRIGHT else flat
+            flat.paste(_on_white(strip, colours).reduce(factor), (0, top // factor))
+    return flat.transpose(_TO_UPRIGHT[turned]) if turned in _TO_UPRIGHT else flat, profile
 
 
-def _on_white(image: Image.Image) -> Image.Image:
+def _on_white(image: Image.Image, colours: ImageCms.ImageCmsTransform | None) -> Image.Image:
     if image.mode.startswith("I"):  # 16-bit grey
         image = image.point(lambda value: value / 256).convert("L")
-    if not image.has_transparency_data:
-        return image.convert("RGB")
-    image, white = image.convert("RGBA"), Image.new("RGB", image.size, "white")
-    white.paste(image, mask=image.getchannel("A"))
-    return white
+    flat = colours.apply(image.convert(colours.input_mode)) if colours else image.convert("RGB")
+    if image.has_transparency_data:
+        shown, flat = flat, Image.new("RGB", image.size, "white")
+        flat.paste(shown, mask=image.convert("RGBA").getchannel("A"))
+    return flat

@@ -1,15 +1,13 @@
 """Makes the rendition of an image, in a sandboxed process: a JPEG, scaled, upright, on white, of limited size."""
 
-import io
 import os
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import IO, Any
 
-from PIL import Image, ImageCms
+from PIL import Image
 
 from contracts.renditions import LONGEST_SIDE
-from media.decoder.images import BEST_QUALITY, opened, profile_of, upright
+from media.decoder.images import BEST_QUALITY, opened, to_srgb, upright
 
 #: A picture whose size in bytes asks for less quality is made smaller instead: below it blocks are seen. Our choice.
 _LEAST_QUALITY = 60
@@ -19,7 +17,6 @@ _NEAR = 0.93
 _SMALLER = 0.8
 #: Up to this size an image is reduced to twice the wanted sides or more before Lanczos; beyond it memory is too small.
 _FINE_PIXELS = 60_000_000
-_SRGB = ImageCms.createProfile("sRGB")
 
 
 def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, Any]:
@@ -32,15 +29,14 @@ def make_picture(argument: dict[str, Any], files: Sequence[int]) -> dict[str, An
         longest = max(width, height) if width and height else LONGEST_SIDE
         is_fine = image.width * image.height <= _FINE_PIXELS
         image.draft(None, (2 * longest, 2 * longest))  # JPEG: a half, a quarter or an eighth is faster
-        flat, profile = upright(image, 2 * longest if is_fine else longest), profile_of(image)
+        flat, profile = upright(image, 2 * longest if is_fine else longest)
     if width and height and flat.size != (width, height):
         flat = flat.resize((width, height), Image.Resampling.LANCZOS)
     elif max(flat.size) > longest:
         flat.thumbnail((longest, longest), Image.Resampling.LANCZOS, reducing_gap=None)
     if profile and len(profile) > argument["max_bytes"] // 4:  # it would leave too little room
-        with suppress(ImageCms.PyCMSError):  # it cannot be read, and says nothing about the colours
-            flat = ImageCms.profileToProfile(flat, io.BytesIO(profile), _SRGB) or flat
-        profile = None
+        colours, profile = to_srgb(profile), None
+        flat = colours.apply(flat) if colours else flat
     with os.fdopen(os.dup(files[1]), "w+b") as to:
         while not _save(flat, to, argument["max_bytes"], profile) and min(flat.size) > 1:
             flat = flat.resize([max(1, int(side * _SMALLER)) for side in flat.size], Image.Resampling.LANCZOS)

@@ -38,9 +38,7 @@ _ENDS_EARLY = re.compile(
     r"partial file|corrupt input packet|Error during demuxing|ended prematurely|Truncating packet"
 )
 _DOES_NOT_FIT = re.compile(r"codec not currently supported in container|supported for WebM")
-_OTHER_CODEC = (
-    "The video's pictures have a format that {} cannot have. Export it as MP4 with H.264, and upload that."
-)
+_OTHER_CODEC = "The video has a format that {} cannot have. Export it as MP4 with H.264, and upload that."
 #: `experimental` permits the configuration of Dolby Vision, and codecs that are new in a container.
 _COPY = "-map 0:V -map 0:a? -c copy {sound} -strict experimental -abort_on empty_output -movflags +faststart"
 #: Old phones recorded speech as AMR: such sound is the only one that is encoded anew.

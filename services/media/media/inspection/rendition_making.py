@@ -33,9 +33,7 @@ _CPU_SECONDS, _CPU_SECONDS_FOR_EACH, _TIME_FOR_CPU = 60, 15, 4
 _MOST_CPU_SECONDS = 2 * 3_600
 #: Of any file, and of a video.
 UNMADE = "The file cannot be made to fit the platform. Export it as JPEG or MP4, and upload that."
-_UNMADE_FILM = (
-    "The video cannot be converted to what the platform takes. Export it as MP4 with H.264, and upload that."
-)
+_UNMADE_FILM = "The video cannot be made to fit the platform. Export it as MP4 with H.264, and upload that."
 _OPTIONS = f"-v error -nostats -progress pipe:2 -stats_period 1 -filter_threads {film_plan.THREADS}"
 _OPTIONS += f" -threads {film_plan.THREADS}"
 _MADE_UNTIL = re.compile(rb"out_time_us=(\d+)")

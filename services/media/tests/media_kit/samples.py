@@ -27,6 +27,27 @@ ENDINGS = {
 _HEIC = Path(__file__).parent / "turned.heic"
 #: Stands for a colour profile, which nothing here reads.
 PROFILE = bytes(range(256)) * 2
+
+
+def _profile(space: bytes, connection: bytes, tag: bytes, content: bytes) -> bytes:
+    """Returns an ICC profile of one tag: `space` is that of the pixels, `connection` that to which it converts them."""
+    illuminant = struct.pack(">3I", 0xF6D6, 0x10000, 0xD32D)
+    header = bytes(4) + b"\x02\x40\0\0" + (b"prtr" if space == b"CMYK" else b"mntr") + space + connection
+    header += bytes(12) + b"acsp" + bytes(28) + illuminant + bytes(48)
+    table = struct.pack(">I4sII", 1, tag, 144, len(content))
+    return struct.pack(">I", 144 + len(content)) + (header + table + content)
+
+
+#: Grey whose values are the light itself: 128 of 255 is shown as 188.
+LINEAR_GREY_PROFILE = _profile(b"GRAY", b"XYZ ", b"kTRC", b"curv" + bytes(8))
+_RAMP, _NO_INK, _RED, _BLACK = bytes(range(256)), b"\xff\x80\x80", b"\x8a\xd1\xc6", b"\0\x80\x80"
+_UNCHANGED = struct.pack(">9i", *(0x10000 if place % 4 == 0 else 0 for place in range(9)))
+#: CMYK in which the first ink is red instead of cyan. All other inks are black.
+RED_INK_PROFILE = _profile(
+    b"CMYK", b"Lab ", b"A2B0",
+    b"mft1" + bytes(4) + bytes((4, 3, 2, 0)) + _UNCHANGED + _RAMP * 4
+    + _NO_INK + _BLACK * 7 + _RED + _BLACK * 7 + _RAMP * 3,
+)  # fmt: skip
 _PILLOW = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP"}
 
 
@@ -198,9 +219,9 @@ def film(
 ) -> bytes:
     """Returns an MP4 or QuickTime video of one frame, which lasts 2.5 seconds.
 
-    `in_movie` and `on_top`: further boxes inside and outside the moov box. `in_entry`: a box that describes the frame. `camera_track`: adds a track of locations
-    with a sample in mdat. `filler_bytes`: makes the frame larger. `references`: where the samples are. `shown`: how
-    often the frame is shown.
+    `in_movie` and `on_top`: further boxes inside and outside the moov box. `in_entry`: a box that describes the frame.
+    `camera_track`: adds a track of locations with a sample in mdat. `filler_bytes`: makes the frame larger.
+    `references`: where the samples are. `shown`: how often the frame is shown.
     """
     head = box(b"ftyp", brand, bytes(4), brand)
     place, frame = PLACE.encode(), FRAME + _filler(filler_bytes)
@@ -310,7 +331,7 @@ def recording(
     return element(0x1A45DFA3, element(0x4282, doctype)) + element(0x18538067, *parts, unknown=live)
 
 
-#: The configuration of Dolby Vision: version 1.0, profile 9 (H.264), level 1, metadata and base layer, compatible with 2.
+#: The configuration of Dolby Vision: version 1.0, profile 9 (of H.264), level 1, with metadata and base layer.
 DOLBY_VISION = box(b"dvvC", struct.pack(">BBHB", 1, 0, 9 << 9 | 1 << 3 | 0b101, 2 << 4), bytes(19))
 
 #: Metadata boxes with a location, as cameras write them.

@@ -43,6 +43,14 @@ def test_a_declared_type_that_contradicts_the_bytes_is_refused(declared: str) ->
             assert mime_type in said
 
 
+def test_the_owner_of_a_file_with_a_wrong_name_is_told_the_right_one() -> None:
+    said = refused("INVALID_FILE_CONTENT", file_types.true_type, "image/png", HEADS["image/jpeg"])
+    assert said == (
+        "The file says that it is .png (image/png), but inside it is .jpg (image/jpeg). Rename it to end in .jpg, and "
+        "upload it again."
+    )
+
+
 @pytest.mark.parametrize(
     ("declared", "head", "mime_type"),
     [

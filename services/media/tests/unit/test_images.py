@@ -322,6 +322,13 @@ def test_an_image_too_large_to_decode_is_refused_before_decoding(inspect_image: 
             inspect_image(file.getvalue(), mime_type)
 
 
+def test_a_jpeg_of_too_many_passes_is_refused_with_advice(inspect_image: Callable[..., Any]) -> None:
+    data = samples.picture()
+    scan = data[data.index(b"\xff\xda") : -2]
+    with pytest.raises(Refused, match=r"takes too long to open\. Save it as a new JPEG, and upload that"):
+        inspect_image(data[:-2] + scan * 100 + data[-2:])
+
+
 def test_an_animation_of_too_many_frames_is_refused(inspect_image: Callable[..., Any]) -> None:
     data = samples.picture("image/gif")
     frames = data[data.index(b"\x2c\0\0") : -1]

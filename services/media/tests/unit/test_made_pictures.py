@@ -72,6 +72,45 @@ def test_the_colour_profile_is_kept(make: Make, mode: str) -> None:
     assert image.info["icc_profile"] == profile
 
 
+@pytest.mark.parametrize("mode", ["L", "LA"])
+def test_grey_is_converted_by_its_profile(make: Make, mode: str) -> None:
+    given = io.BytesIO()
+    Image.new(mode, (40, 30), 128 if mode == "L" else (128, 255)).save(
+        given, "PNG", icc_profile=samples.LINEAR_GREY_PROFILE
+    )
+    _, image = make(given.getvalue(), "image/png", 20, 15)
+    assert samples.is_close(image, (188, 188, 188))
+    assert "icc_profile" not in image.info
+
+
+def test_transparent_grey_with_a_profile_is_white(make: Make) -> None:
+    given = io.BytesIO()
+    Image.new("LA", (40, 30), (128, 0)).save(given, "PNG", icc_profile=samples.LINEAR_GREY_PROFILE)
+    assert samples.is_close(make(given.getvalue(), "image/png", 20, 15)[1], (255, 255, 255))
+
+
+def test_grey_with_a_profile_of_three_colours_is_converted_by_it(make: Make) -> None:
+    """Some programs leave the profile of a colour photo in its grey copy."""
+    profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    given = io.BytesIO()
+    Image.new("L", (40, 30), 128).save(given, "JPEG", icc_profile=profile)
+    assert samples.is_close(make(given.getvalue(), "image/jpeg", 20, 15)[1], (128, 128, 128))
+
+
+@pytest.mark.parametrize(
+    ("profile", "colour"),
+    [(samples.RED_INK_PROFILE, (255, 0, 0)), (samples.PROFILE, (0, 255, 255)), (None, (0, 255, 255))],
+)
+def test_colours_of_print_are_converted_by_their_profile_if_it_can_be_read(
+    make: Make, profile: bytes | None, colour: tuple[int, int, int]
+) -> None:
+    given = io.BytesIO()
+    Image.new("CMYK", (40, 30), (255, 0, 0, 0)).save(given, "JPEG", quality=95, icc_profile=profile)
+    _, image = make(given.getvalue(), "image/jpeg", 20, 15)
+    assert (image.mode, "icc_profile" in image.info) == ("RGB", False)
+    assert samples.is_close(image, colour)
+
+
 def test_colours_are_converted_when_their_profile_would_leave_too_little_room(make: Make) -> None:
     """Printers and scanners have profiles of half a megabyte, a thumbnail has 64 KB."""
     _, image = make(samples.with_large_profile(), "image/png", 20, 15, max_bytes=64 * 1024)

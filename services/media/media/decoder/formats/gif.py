@@ -29,9 +29,8 @@ def parse(data: memoryview) -> ParsedImage:
                 if picture.frames:
                     break  # a damaged end; decoders show the frames before it
                 raise Refused(INCOMPLETE) from None
-            if label == _CONTROL or (
-                label == _APPLICATION and bytes(data[at + 3 : at + 14]) in _KEPT_APPLICATIONS
-            ):
+            name = bytes(data[at + 3 : at + 14])
+            if label == _CONTROL or (label == _APPLICATION and name in _KEPT_APPLICATIONS):
                 picture.kept.append(data[at:end])
                 picture.kept_metadata.append(data[at:end])
         else:

@@ -47,7 +47,7 @@ def parse(data: memoryview) -> ParsedImage:
             raise Refused(UNREADABLE)
         at = end
         if scans > _MAX_SCANS:
-            raise Refused("The picture has too many scans. Export it as JPEG again, and upload that.")
+            raise Refused("The picture takes too long to open. Save it as a new JPEG, and upload that.")
     if not scans or not picture.width:
         raise Refused(INCOMPLETE)
     if picture.orientation != 1:
