@@ -6,7 +6,10 @@ import io
 import random
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+import psycopg2
 import pytest
 from e2e_kit.api import Json
 from e2e_kit.files import MB, uploaded
@@ -14,6 +17,8 @@ from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule
 from e2e_kit.simulator import Simulator
 from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
+from minio import Minio
 from PIL import Image
 
 _HEIC = Path(__file__).parents[3] / "services/media/tests/media_kit/turned.heic"
@@ -23,6 +28,8 @@ PHOTO_BYTES = {"FB": 10 * MB, "IG": 8 * MB, "LN": 8 * MB, "TT": 20 * MB, "TW": 5
 SENT_SECONDS = 300.0
 #: A claim lapses after 30 s.
 KILLED_SECONDS = 90.0
+#: Fetching a file of 60 MB and its thumbnail, on a busy machine.
+BEGUN_SECONDS = 60.0
 
 
 def phone_photo(width: int, height: int) -> bytes:
@@ -124,11 +131,52 @@ def test_a_post_goes_out_once_when_media_is_killed_while_it_makes_its_picture(
     accounts: Accounts, operator: Operator, stack: Stack, simulator: Simulator, pictures: dict[str, bytes]
 ) -> None:
     account = accounts.new(pages=("TT",))
-    media = put(account, pictures, "108mp.jpg")
-    post = schedule(account, "TT", message="Large", media_ids=[media["media_id"]])  # its picture is begun now
+    media_id = put(account, pictures, "108mp.jpg")["media_id"]
+    until(lambda: account.api.get(f"/media/{media_id}")["thumbnail_url"], BEGUN_SECONDS)
+    post = schedule(account, "TT", message="Large", media_ids=[media_id])  # its picture is begun now
+    claimed = [("pending", 1, True)]
+    until(lambda: renditions(stack, media_id) == claimed, BEGUN_SECONDS, pause_seconds=0.02)
     starts = stack.kill("media")
+    assert renditions(stack, media_id) == claimed  # it was not finished in between
     stack.await_restart("media", starts)
     operator("post", "due", post["id"])
     await_post(account.api, post["id"], KILLED_SECONDS + PUBLISH_SECONDS, status="published")
     [held] = simulator.posts(account.pages["TT"])
     assert len(held["media"]) == 1
+    assert renditions(stack, media_id) == [("made", 2, False)]
+    assert objects(stack, media_id) == objects_of_rows(stack, media_id)
+
+
+def rows(stack: Stack, statement: str) -> list[tuple[Any, ...]]:
+    """Returns the rows that a statement finds in the database of media."""
+    with psycopg2.connect(stack.env["DATABASE_URL_MEDIA"].replace("+psycopg2", "")) as connection:
+        cursor = connection.cursor()
+        cursor.execute(statement)
+        return list(cursor)
+
+
+def renditions(stack: Stack, media_id: str) -> list[tuple[str, int, bool]]:
+    """Returns the state of each rendition of a file, how often a process has claimed it, and whether one holds it."""
+    state = "state, tries, coalesce(lease_until > clock_timestamp(), false)"
+    return rows(stack, f"SELECT {state} FROM renditions WHERE media_id = '{media_id}'")
+
+
+def objects_of_rows(stack: Stack, media_id: str) -> set[str]:
+    """Returns the names of the objects that a file has by the rows of the database."""
+    thumbnail = "regexp_replace(slug, '[.][^.]*$', '-thumbnail.jpg')"
+    names = f"""SELECT key, slug FROM media WHERE id = '{media_id}'
+        UNION SELECT key, {thumbnail} FROM media WHERE id = '{media_id}' AND thumbnail_size_bytes > 0
+        UNION SELECT key, r.slug FROM media JOIN renditions r ON r.media_id = media.id WHERE media.id = '{media_id}'"""
+    return {f"{key}/{slug}" for key, slug in rows(stack, names)}
+
+
+def objects(stack: Stack, media_id: str) -> set[str]:
+    """Returns the names of the objects that the storage has for a file."""
+    env, [(key,)] = stack.env, rows(stack, f"SELECT key FROM media WHERE id = '{media_id}'")
+    keys = {"access_key": env["S3_ACCESS_KEY"], "secret_key": env["S3_SECRET_KEY"]}
+    storage = Minio(urlsplit(env["S3_URL"]).netloc, **keys, secure=False, region="us-east-1")
+    return {
+        str(found.object_name)
+        for bucket in storage.list_buckets()
+        for found in storage.list_objects(bucket.name, prefix=f"{key}/", recursive=True)
+    }
