@@ -1,17 +1,17 @@
 """`./dev bench [name]`: runs the benchmarks and prints their results, mostly as ratios to floors that are measured in
 the same run. A missed goal does not fail the run.
 
-Names: start, requests, due, upload, webhooks, tracing, dashboard. Without a name runs all of them, and measures the
-stack's memory before and after.
+Names: start, requests, due, upload, webhooks, tracing, dashboard, media. Without a name runs all of them, and measures
+the stack's memory before and after.
 """
 
 import sys
 
-from bench import dashboard, due_posts, footprint, requests_per_second, tracing, upload, webhooks
+from bench import dashboard, due_posts, footprint, renditions, requests_per_second, tracing, upload, webhooks
 from bench.stack import Stack
 from bench.table import render
 
-NAMES = ("start", "requests", "due", "upload", "webhooks", "tracing", "dashboard")
+NAMES = ("start", "requests", "due", "upload", "webhooks", "tracing", "dashboard", "media")
 
 
 def main() -> int:
@@ -39,6 +39,9 @@ def main() -> int:
     if "dashboard" in names:
         tell("dashboard: two minutes")
         rows += dashboard.measure(stack)
+    if "media" in names:
+        tell("pictures and videos for platforms: four minutes")
+        rows += renditions.measure(stack)
     rows += footprint.measure_memory(stack, "after the bench", 1126.4)
     if "start" in names:
         tell("start: half a minute")

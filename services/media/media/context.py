@@ -18,7 +18,7 @@ from media.store import Connection
 from media.store.uploads import Uploads
 
 #: An image of 200 megapixels takes 800 MB decoded. Our choice.
-_LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
+LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_bytes=256 * 2**20)
 #: An account gets at most this share of the slots that others leave. Our choice.
 _MAX_SHARE = Fraction(1, 2)
 #: An image waits this long for a slot. Our choice.
@@ -45,7 +45,7 @@ class AppContext:
             max_share=_MAX_SHARE,
             waiting_per_slot=max(1, settings.workers // 4 // videos),
         ).slot
-        self.sandbox_pool = SandboxPool("media.decoder.functions", _LIMITS, at_once=settings.confined_at_once)
+        self.sandbox_pool = SandboxPool("media.decoder.functions", LIMITS, at_once=settings.confined_at_once)
         #: Renditions that are made in the background: a picture and a video at once.
         self.rendition_pool = Pool(2)
         #: Ids of the renditions that this process makes → the share that is made. Their claims are renewed.

@@ -147,12 +147,15 @@ def worst(*codes: int) -> int:
 
 def bench(arguments: Sequence[str], tell: Tell) -> int:
     """Runs the benchmarks on a stack with the settings of `./dev up`. The benchmark `scale` runs on a PostgreSQL of its
-    own instead.
+    own instead, and `media --files` on a PostgreSQL and a storage.
     """
     with run_directory("bench", tell) as run:
         if arguments[:1] == ["scale"]:
             argv = [sys.executable, "-W", "ignore", "-m", "bench.scale", *arguments[1:]]
             return child(argv, {"TEST_RUN_DIR": str(run)})
+        if arguments[:2] == ["media", "--files"]:
+            argv = [sys.executable, "-W", "ignore", "-m", "bench.media_files", *arguments[1:]]
+            return child(argv, servers.up(run, tell, owner_pid=os.getpid(), names=("postgres", "s3")))
         return child([sys.executable, "-m", "bench", *arguments], whole(run, tell, durable=True))
 
 

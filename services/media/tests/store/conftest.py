@@ -9,7 +9,7 @@ from media_kit.world import World
 from chassis.db.database import Database
 from chassis.sandbox.pool import SandboxPool
 from media.config import Settings
-from media.context import _LIMITS, AppContext
+from media.context import LIMITS, AppContext
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def sandbox_pools() -> Iterator[tuple[SandboxPool, SandboxPool]]:
     """The sandbox pools for the first and the second process of the media service in a test. All tests share them,
     because starting a fork server takes longer than most tests. A test may close them.
     """
-    made = tuple(SandboxPool("media.decoder.functions", _LIMITS, at_once=_AT_ONCE) for _ in range(2))
+    made = tuple(SandboxPool("media.decoder.functions", LIMITS, at_once=_AT_ONCE) for _ in range(2))
     yield made
     for pool in made:
         pool.close()

@@ -1,0 +1,1 @@
+"""`./dev bench media --files FOLDER`: tries real and broken files as uploads, and tells what became of each."""
