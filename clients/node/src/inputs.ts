@@ -538,6 +538,12 @@ export interface VerifyEmail {
   password: string;
 }
 
+/** `user_id` and `code` are in the link of a verification mail: /auth/verify/{user_id}/{code}. */
+export interface OpenVerification {
+  user_id: string;
+  code: string;
+}
+
 export interface ChangeEmail {
   /** The new address. */
   email: string;

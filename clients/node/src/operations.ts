@@ -1551,6 +1551,18 @@ export abstract class Operations {
     return this.call({ method: "POST", path: "/auth/email/verify", body, authenticated: false }, options);
   }
 
+  /**
+   * Get the e-mail address that the link of a verification mail confirms, without confirming it.
+   *
+   * `POST /auth/email/verify/open`.
+   */
+  async openVerification(
+    body: inputs.OpenVerification,
+    options: UnkeyedOptions = {},
+  ): Promise<records.OpenedVerification> {
+    return this.call({ method: "POST", path: "/auth/email/verify/open", body, authenticated: false }, options);
+  }
+
   // Email address
 
   /**

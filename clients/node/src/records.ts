@@ -1501,6 +1501,16 @@ export interface Verification {
   verified: boolean;
 }
 
+/** What the link of a verification mail confirms. */
+export interface OpenedVerification {
+  /**
+   * Null once it is confirmed: the account may have another address since, which the reader of this
+   * mailbox must not learn.
+   */
+  email: string | null;
+  verified: boolean;
+}
+
 /** The answer to a request for another address, the same whether or not that address has an account. */
 export interface EmailChangeRequested {
   success: boolean;

@@ -1650,6 +1650,16 @@ class Verification:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class OpenedVerification:
+    """What the link of a verification mail confirms."""
+
+    #: Null once it is confirmed: the account may have another address since, which the reader of this
+    #: mailbox must not learn.
+    email: str | None
+    verified: bool
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class EmailChangeRequested:
     """The answer to a request for another address, the same whether or not that address has an account."""
 

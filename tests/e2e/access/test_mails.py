@@ -24,8 +24,13 @@ def test_from_sign_up_to_a_session_by_the_link_in_the_mail(anonymous: Api, stack
     anonymous.post("/auth/signup", person)
     refused(anonymous.call("POST", "/auth/login", json=person), 409, "EMAIL_NOT_VERIFIED")
     user_id, code = await_link(stack, person["email"])
-    verified = {"user_id": user_id, "code": code, "password": PASSWORD}
-    assert anonymous.post("/auth/email/verify", verified, 200)["verified"]
+    link = {"user_id": user_id, "code": code}
+    offered = {"email": person["email"], "verified": False}
+    assert anonymous.post("/auth/email/verify/open", link, 200) == offered
+    guessed = anonymous.call("POST", "/auth/email/verify/open", json=link | {"code": "0" * 32})
+    refused(guessed, 404, "NOT_FOUND")
+    assert anonymous.post("/auth/email/verify", link | {"password": PASSWORD}, 200)["verified"]
+    assert anonymous.post("/auth/email/verify/open", link, 200) == {"email": None, "verified": True}
     assert anonymous.post("/auth/login", person)["session_token"]
     assert len(to(stack, person["email"])) == 1
 

@@ -36,6 +36,7 @@ FREE = {
     "GET /hooks/{platform}", "POST /hooks/{platform}", "POST /hooks/stripe", "GET /connect/{platform}/callback",
     "GET /connect/start/{session_id}", "POST /connect/start/{session_id}",
     "GET /auth/verify/{user_id}/{code}", "POST /auth/verify/{user_id}/{code}", "POST /auth/email/verify",
+    "POST /auth/email/verify/open",
     "GET /auth/email/{change_id}/{code}", "POST /auth/email/{change_id}/{code}", "POST /auth/email/confirm",
     "GET /auth/reset/{reset_id}/{code}", "POST /auth/reset/{reset_id}/{code}", "POST /auth/login", "POST /auth/logout",
     "GET /auth/invitations/{invitation_id}/{code}", "POST /auth/invitations/{invitation_id}/{code}",

@@ -83,6 +83,7 @@ OPERATIONS = (
     "POST /auth/login", "POST /auth/logout", "GET /auth/sessions", "DELETE /auth/sessions/{id}",
     "POST /auth/email/change", "GET /auth/email/change", "DELETE /auth/email/change", "POST /auth/email/confirm",
     "POST /auth/password/forgot", "POST /auth/password/reset", "POST /auth/password/change", "POST /auth/email/verify",
+    "POST /auth/email/verify/open",
 )  # fmt: skip
 
 Turns = Iterator[tuple[Account, dict[str, str]]]

@@ -74,6 +74,21 @@ class PasswordsOperations(Caller):
             )
         )
 
+    def open_verification(self, *, user_id: str, code: str) -> records.OpenedVerification:
+        """Get the e-mail address that the link of a verification mail confirms, without confirming it.
+
+        `POST /auth/email/verify/open`.
+        """
+        return self._call(
+            Call(
+                "POST",
+                "/auth/email/verify/open",
+                records.OpenedVerification,
+                body={"user_id": user_id, "code": code},
+                authenticated=False,
+            )
+        )
+
 
 class AsyncPasswordsOperations(AsyncCaller):
     """The API's operations of the group Passwords for asyncio: await each call."""
@@ -137,6 +152,21 @@ class AsyncPasswordsOperations(AsyncCaller):
                 "/auth/email/verify",
                 records.Verification,
                 body={"user_id": user_id, "code": code, "password": password},
+                authenticated=False,
+            )
+        )
+
+    async def open_verification(self, *, user_id: str, code: str) -> records.OpenedVerification:
+        """Get the e-mail address that the link of a verification mail confirms, without confirming it.
+
+        `POST /auth/email/verify/open`.
+        """
+        return await self._call(
+            Call(
+                "POST",
+                "/auth/email/verify/open",
+                records.OpenedVerification,
+                body={"user_id": user_id, "code": code},
                 authenticated=False,
             )
         )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from contracts.accounts import ConfirmVerification, Verification, sign_in
+from contracts.accounts import ConfirmVerification, Verification, VerificationLink, sign_in
 from contracts.errors import INVALID_LINK, NOT_FOUND, ApiError
 from contracts.record import Record
 from gateway.browser import reset_page
@@ -47,6 +47,22 @@ class ResetPassword(Record):
 class ChangePassword(Record):
     current_password: Password
     new_password: NewPassword
+
+
+class OpenVerification(Record):
+    """`user_id` and `code` are in the link of a verification mail: /auth/verify/{user_id}/{code}."""
+
+    user_id: Code
+    code: Code
+
+
+class OpenedVerification(Record):
+    """What the link of a verification mail confirms."""
+
+    #: Null once it is confirmed: the account may have another address since, which the reader of this mailbox must not
+    #: learn.
+    email: str | None
+    verified: bool
 
 
 class VerifyEmail(Record):
@@ -103,6 +119,17 @@ def verify_email(exchange: Exchange, request: VerifyEmail) -> Verification:
     """Confirm an e-mail address with the link of the mail and the password of the sign-up."""
     confirmed = ConfirmVerification(user_id=request.user_id, code=request.code, password=request.password)
     return exchange.ask(exchange.services.accounts.confirm_verification, confirmed)
+
+
+@endpoint(
+    "POST", "/auth/email/verify/open", scope=None, meter="", errors=(NOT_FOUND,), token=False, idempotent=False,
+    outside=True,
+)  # fmt: skip
+def open_verification(exchange: Exchange, request: OpenVerification) -> OpenedVerification:
+    """Get the e-mail address that the link of a verification mail confirms, without confirming it."""
+    link = VerificationLink(user_id=request.user_id, code=request.code)
+    found = exchange.ask(exchange.services.accounts.view_verification, link)
+    return OpenedVerification(email=None if found.verified else found.email, verified=found.verified)
 
 
 @endpoint("GET", "/auth/reset/{reset_id}/{code}", scope=None, meter="", result=str, token=False, outside=True)

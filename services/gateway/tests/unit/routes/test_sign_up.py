@@ -138,6 +138,26 @@ def test_a_used_link_does_not_show_which_address_the_account_has_now(person: Any
         assert "new.example" not in response.text
 
 
+def test_a_program_learns_the_address_of_the_link_and_confirms_nothing_by_that(person: Any, bus: Any) -> None:
+    body = {"user_id": "usr_1", "code": "c0de"}
+    response = person.post("/auth/email/verify/open", json=body)
+    assert response.status_code == 200
+    assert response.json == {"email": "<b>ann</b>@example.com", "verified": False}
+    assert [asked for _, asked in bus.asked("view_verification")] == [LINK]
+    assert bus.asked("confirm_verification") == []
+    bus.answers["view_verification"] = ApiError(NOT_FOUND)
+    refused = person.post("/auth/email/verify/open", json=body)
+    assert (refused.status_code, refused.json["code"]) == (404, "NOT_FOUND")
+
+
+def test_a_program_does_not_learn_which_address_the_account_of_a_used_link_has_now(
+    person: Any, bus: Any
+) -> None:
+    bus.answers["view_verification"] = Verification(email="ann@new.example", verified=True)
+    response = person.post("/auth/email/verify/open", json={"user_id": "usr_1", "code": "c0de"})
+    assert response.json == {"email": None, "verified": True}
+
+
 def test_another_password_is_asked_for_again(person: Any, bus: Any) -> None:
     bus.answers["confirm_verification"] = invalid("password", "is not the password from the sign-up")
     response = person.post(PAGE, data={"decision": "confirm", "password": "wrong"})
