@@ -81,10 +81,7 @@ class Draft:
         """Returns the time at which the post is to be published, as `at` does, but never raises TimeRefused. Returns
         None for a post that is to be published now, and for a chosen time that does not exist or exists twice.
         """
-        try:
-            return self.at()
-        except times.TimeRefused:
-            return None
+        return times.chosen(self.date, self.time, self.zone) if self.is_later else None
 
     def problem(self) -> str:
         """Returns a sentence about what the person must still fill in or correct before the API is called; empty if

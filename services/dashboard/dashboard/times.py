@@ -86,6 +86,14 @@ def read(date: str, time: str, zone: str) -> datetime:
     return earlier.astimezone(UTC)
 
 
+def chosen(date: str, time: str, zone: str) -> datetime | None:
+    """Returns the time that a person chose in a form, as `read` does. Returns None where `read` raises TimeRefused."""
+    try:
+        return read(date, time, zone)
+    except TimeRefused:
+        return None
+
+
 def proposed(now: datetime, zone: str) -> tuple[str, str]:
     """Returns the date and time with which a form begins: the first full hour that is at least half an hour away."""
     ahead = (now + timedelta(minutes=90)).astimezone(zone_of(zone)).replace(minute=0, second=0, microsecond=0)

@@ -113,7 +113,10 @@ def test_where_a_post_can_be_moved_to_is_asked_once_and_shows_at_once_that_it_co
 def test_a_post_that_was_moved_on_a_page_of_its_own_is_brought_back(planner: Any) -> None:
     window = planner.window
     planner.open(f"/calendar/move/{planner.post_id}")
-    window.run(f"document.querySelector('#move-date').value = '{LATER:%Y-%m-%d}'")
+    assert window.text("#moves-to").startswith("Goes out ")
+    window.fill_time("#move-date", LATER)
+    assert f"{LATER:%Y}, 12:00 Europe/Berlin" in window.text("#moves-to")
+    assert window.text("#moves-to").startswith("Moves to ")
     window.press("main form button")
     assert stored(planner) == LATER
     assert "12:00 Europe/Berlin" in window.text("[role=status]")
@@ -217,7 +220,8 @@ def test_a_post_of_a_brand_in_another_zone_shows_its_own_time_and_keeps_it_when_
 
     window.run(f"document.querySelector('{slot} a.move').click()")
     until(lambda: window.has("#mover[open] #move-date"), 20, "the form is there")
-    assert f"Time in {other}" in window.text("#mover")
+    assert window.text("#moves-to").startswith("Goes out ")
+    assert f"{AT.astimezone(there):%H:%M} {other}" in window.text("#moves-to")
     window.run(
         f"document.querySelector('#move-date').value = '{LATER:%Y-%m-%d}';"
         "document.querySelector('#move-time').value = '05:00'"

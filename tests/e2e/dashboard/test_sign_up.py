@@ -16,6 +16,7 @@ from e2e_kit.chromium import Chromium
 from e2e_kit.mails import await_mail, await_url
 from e2e_kit.operator import Accounts, Clock, Operator
 from e2e_kit.stack import Stack
+from e2e_kit.waiting import until
 
 PASSWORD = "a sentence nobody guesses"
 #: Of the person whom the tests sign in.
@@ -79,16 +80,24 @@ def test_a_newcomer_confirms_the_address_by_mail_and_is_in(newcomer: Newcomer) -
     link = await_url(newcomer.stack, newcomer.email)
     assert link.startswith(f"{newcomer.url}/verify/")
     window.open(link)
+    assert window.run("return document.querySelector('#email').value") == newcomer.email
     window.type("#password", "not this one")
     window.press("form button")
     assert "not the password that was chosen at sign-up" in window.text("[role=alert]")
+    assert window.run("return document.querySelector('#email').value") == newcomer.email
     newcomer.looks_right()
     window.type("#password", PASSWORD)
     window.press("form button")
     assert window.text("h1") == "Overview"
+    until(lambda: f"{newcomer.email} is confirmed." in window.text(".note.good"), 20, "the address is told")
+    newcomer.looks_right()
     window.open(f"{newcomer.url}/account")
     assert newcomer.email in window.text("main")
     assert window.run("return document.querySelector('#firstname').value") == "Kim"
+    window.open(link)
+    assert window.text("h1") == "This address is confirmed"
+    assert newcomer.email not in window.text()
+    newcomer.looks_right()
 
 
 def test_a_newcomer_finds_the_sandbox_token_and_calls_the_api_with_it(newcomer: Newcomer) -> None:
@@ -165,6 +174,10 @@ def test_the_password_is_changed_and_other_browsers_are_signed_out(newcomer: New
     login = {"email": newcomer.email, "password": PASSWORD}
     other = requests.post(f"{root}/auth/login", json=login, timeout=30).json()["session_token"]
     window.open(f"{newcomer.url}/account")
+    fields = "return [...document.querySelectorAll('[aria-labelledby=sign-in] input')].map(it => it.type)"
+    assert "password" in window.run(fields)
+    window.click("[data-shows='current-password new-password']")
+    assert "password" not in window.run(fields)
     change(window, "not this one", "another long sentence")
     assert window.has("[role=alert]")
     change(window, PASSWORD, "another long sentence")

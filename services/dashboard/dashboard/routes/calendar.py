@@ -211,10 +211,11 @@ def _move_form(post_id: str, problem: str = "") -> str:
     if post.scheduled_at is None or post.status not in _MOVABLE:
         abort(404)
     date, time = times.local_fields(post.scheduled_at, zone)
+    date, time = request.form.get("date", date), request.form.get("time", time)
     is_part = "HX-Request" in request.headers
     return render_template(
         "calendar_form.html" if is_part else "calendar_move.html", post_id=post_id, zone=zone, code=post.platform,
         page_name=post.page.name, message=post.message, planned_at=post.scheduled_at,
-        seen_at=post.scheduled_at.isoformat(),
-        date=request.form.get("date", date), time=request.form.get("time", time), problem=problem, in_dialog=is_part,
+        seen_at=post.scheduled_at.isoformat(), chosen_at=times.chosen(date, time, zone),
+        date=date, time=time, problem=problem, in_dialog=is_part,
     )  # fmt: skip

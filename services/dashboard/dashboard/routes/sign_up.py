@@ -58,8 +58,8 @@ def create() -> str | tuple[str, int] | Response:
 
 
 @screens.get("/verify/<user_id>/<code>")
-def confirm(user_id: str, code: str) -> str:
-    """Shows the form that asks for the password before an address is confirmed.
+def confirm(user_id: str, code: str) -> tuple[str, int]:
+    """Shows which e-mail address the link confirms, and the form that asks for the password first.
 
     Changes nothing, because mail scanners follow links.
     """
@@ -67,24 +67,24 @@ def confirm(user_id: str, code: str) -> str:
 
 
 @screens.post("/verify/<user_id>/<code>")
-def verify(user_id: str, code: str) -> str | tuple[str, int] | Response:
-    """Confirms the e-mail address of a new account and signs in."""
+def verify(user_id: str, code: str) -> tuple[str, int] | Response:
+    """Confirms the e-mail address of a new account and signs in. The overview then names the address."""
     password = request.form.get("password", "")
     try:
         found = api.reader().verify_email(user_id=user_id, code=code, password=password)
     except LimitReached:
         return _confirm_form(
-            user_id, code, "Too many passwords were tried. Open the link again tomorrow."
-        ), 429
+            user_id, code, "Too many passwords were tried. Open the link again tomorrow.", 429
+        )
     except ApiError as error:
         if error.status >= 500:
             raise
         if error.status == 404:
-            return render_template("link_ended.html", kind="verify"), 404
+            return _no_sign_up()
         return _confirm_form(
-            user_id, code, "This is not the password that was chosen at sign-up."
-        ), error.status
-    return signed_in(found.email, password, url_for("overview.show"))
+            user_id, code, "This is not the password that was chosen at sign-up.", error.status
+        )
+    return signed_in(found.email, password, url_for("overview.show", done="confirmed"))
 
 
 @screens.get("/reset/<reset_id>/<code>")
@@ -146,5 +146,16 @@ def _form(problem: str = "") -> str:
     return render_template("sign_up.html", problem=problem, form=request.form)
 
 
-def _confirm_form(user_id: str, code: str, problem: str = "") -> str:
-    return render_template("verify.html", user_id=user_id, code=code, problem=problem)
+def _confirm_form(user_id: str, code: str, problem: str = "", status: int = 200) -> tuple[str, int]:
+    try:
+        offer = api.reader().open_verification(user_id=user_id, code=code)
+    except ApiError as error:
+        if error.status != 404:
+            raise
+        return _no_sign_up()
+    page = render_template("verify.html", user_id=user_id, code=code, offer=offer, problem=problem)
+    return page, status
+
+
+def _no_sign_up() -> tuple[str, int]:
+    return render_template("link_ended.html", kind="verify"), 404

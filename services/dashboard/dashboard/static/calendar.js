@@ -110,6 +110,7 @@ document.addEventListener("drop", (event) => {
   if (day !== slot.closest(".day")) move(slot, dateThere(slot, day.dataset.day), slot.dataset.time, slot.dataset.zone, day.dataset.day);
 });
 document.addEventListener("dragend", () => {
+  if (!dragged) return;
   dragged = null;
   document.querySelector(".month").classList.remove("dragging");
   for (const one of document.querySelectorAll(".day.over")) one.classList.remove("over");
@@ -132,14 +133,15 @@ document.addEventListener("click", async (event) => {
 
 // Below the fields, which have the browser's own format, the chosen time is written as everywhere else.
 document.addEventListener("input", (event) => {
-  const form = event.target.closest?.("form[data-moves]");
+  const form = event.target.closest?.("form");
   const told = form?.querySelector("#moves-to");
   if (!told) return;
   const at = new Date(`${form.elements.date.value}T${form.elements.time.value}`);
-  const day = { weekday: "short", day: "numeric", month: "short" };
+  const day = { weekday: "short", day: "numeric", month: "short", year: "numeric" };
   const isTime = !Number.isNaN(at.getTime());
-  const { language } = told.dataset;
-  told.textContent = isTime ? `Moves to ${at.toLocaleDateString(language, day)}, ${at.toLocaleTimeString(language, { timeStyle: "short" })}. ` : "";
+  const { language, zone } = told.dataset;
+  const text = () => `Moves to ${at.toLocaleDateString(language, day)}, ${at.toLocaleTimeString(language, { timeStyle: "short" })} ${zone}`;
+  told.textContent = isTime ? text() : `Time in ${zone}`;
 });
 
 document.addEventListener("submit", async (event) => {

@@ -58,7 +58,7 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => (button.textContent = label), 2_000);
 });
 document.addEventListener("change", ({ target }) => {
-  if (target.dataset.shows) document.getElementById(target.dataset.shows).type = target.checked ? "text" : "password";
+  for (const id of target.dataset.shows?.split(" ") ?? []) document.getElementById(id).type = target.checked ? "text" : "password";
 });
 // On a phone, nobody can scan its own screen.
 if (matchMedia("(pointer: coarse)").matches) document.querySelector(".qr-code")?.removeAttribute("open");

@@ -36,7 +36,7 @@ FILES = ("/library", "/library/files", "/compose/files")
 #: Parts of a page: its form stays as it is, and the answer is shown beside it.
 PARTS = ("/compose/ai/caption", "/compose/ai/image", "/compose/ai/film", "/compose/check")
 #: Forms and screens that make no call of the API.
-STILL = ("/work/own", "/healthz", "/sign-in/forgot", "/sign-up", "/verify/x/x", "/reset/x/x", "/email/x/x")
+STILL = ("/work/own", "/healthz", "/sign-in/forgot", "/sign-up", "/reset/x/x", "/email/x/x")
 
 
 def addresses(method: str) -> list[str]:

@@ -3,6 +3,7 @@ comment that is answered, to a failed post that is tried again, and to tokens an
 """
 
 import datetime as dt
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,7 @@ def moves(person: Any, post_id: str, day: dt.date) -> None:
     window, api = person.window, person.account.api
     begun = api.get(f"/posts/{post_id}")["post"]["scheduled_at"]
     window.press(f"a[href='/calendar/move/{post_id}']")
+    assert re.fullmatch(r"Goes out .* 20\d\d, 09:30 Europe/Berlin .*", window.text("#moves-to"))
     goes_out_at(window, day + dt.timedelta(days=1), "#move-date", "#move-time", "0615PM")
     window.press("main form button.primary")
     assert window.text("h1") == "Moved"
