@@ -240,6 +240,7 @@ def photograph(person: Any, screens: dict[str, str], made: Path) -> None:
             if name in DONE_FIRST:
                 DONE_FIRST[name](person)
             await_screen(window, name)
+            window.write_dates_in("en-GB")  # as the dates of the page are
             window.run("document.documentElement.style.scrollbarWidth = 'none'; scrollTo(0, 0)")
             height = window.run("return document.documentElement.scrollHeight")
             window.emulate_phone(width, min(height, 5000), scheme)
@@ -349,12 +350,15 @@ def test_screens_that_are_seldom_seen_are_photographed(
     guest = "grace@corner-bakery.example"
     session.post(f"/brands/{brand_id}/invitations", {"email": guest, "role": "limited"})
     link = operator("collaborator", "invitation-link", "--brand", brand_id, "--email", guest)["link"]
+    lena = {"email": "lena@corner-bakery.example", "password": PASSWORD}
+    lena_id = accounts.client(None).post("/auth/signup", lena)["user"]["id"]
+    to_verify = operator("user", "verification-link", lena_id)["link"]
     window.forget()
     visited = {
         "forgot": "/sign-in/forgot",
         "reset": "/reset/rst_1/code",
         "link-ended": "/reset/rst_1/code",
-        "verify": "/verify/usr_1/code",
+        "verify": urlsplit(to_verify).path,
         "invitation": urlsplit(link).path,
     }
     photograph(person, visited, made)
@@ -375,14 +379,12 @@ def test_screens_are_photographed_empty_waiting_and_failing(
     with stack.held_down("gateway"):
         photograph(person, {"posts-away": "/posts"}, made)
     stack.await_ready(60)
-    person.account = accounts.new(pages=(), firstname="Ada")
-    accounts.sign_in(person.account, PASSWORD)
+    person.account.email = "ada@night-market.example"
+    session_token = accounts.without_brand(person.account.email, PASSWORD)
+    accounts.client(session_token).patch("/account", {"timezone": "Europe/Berlin"})
     person.window.forget()
     person.open("/")
     person.sign_in()
-    session = Api(person.account.api.base_url, person.window.cookies()["posthaste_session"])
-    session.delete(f"/tokens/{person.account.token_id}")
-    session.post(f"/brands/{person.account.brand_id}/archive", status=200)
     empty = {
         "overview-empty": "/",
         "calendar-empty": "/calendar",

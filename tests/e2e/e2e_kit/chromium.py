@@ -22,6 +22,8 @@ _FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
     *("--no-proxy-server", "--window-size=900,640"),
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+    # Date fields have the format of the page's language, for `write_dates_in`.
+    "--enable-blink-features=LangAttributeAwareFormControlUI",
 )
 _TEXT = r"""
 const found = document.querySelector(%s);
@@ -52,6 +54,16 @@ form.submit();
 _CENTER = """
 const [one, other] = %s.map((it) => document.querySelector(it).getBoundingClientRect());
 scrollBy({top: (one.top + one.bottom + other.top + other.bottom) / 4 - innerHeight / 2, behavior: "instant"});
+"""
+#: The browser reads the language of a date field when the field gets its type.
+_WRITE_DATES_IN = """
+document.documentElement.lang = %s;
+for (const it of document.querySelectorAll("[type=date], [type=time]")) {
+  const { type } = it, hasFocus = it === document.activeElement;
+  it.type = "text";
+  it.type = type;
+  if (hasFocus) it.focus();
+}
 """
 #: WebDriver's code of the left arrow, which moves to the previous part of a date field.
 _LEFT = "\ue012"
@@ -242,6 +254,12 @@ class Chromium:
         """
         sizes = {"standard": pixels, "fixed": pixels * 13 // 16}
         self._ask("POST", "/goog/cdp/execute", cmd="Page.setFontSizes", params={"fontSizes": sizes})
+
+    def write_dates_in(self, language: str) -> None:
+        """Shows the date fields of the present page as a browser in this language does. Their usual format is American,
+        because Debian's browser has no other language.
+        """
+        self.run(_WRITE_DATES_IN % json.dumps(language))
 
     def keep_picture(self, path: Path) -> None:
         """Saves a screenshot of the window as a PNG file."""

@@ -112,6 +112,17 @@ class Accounts:
             account.pages[platform] = self.page(brand_id, platform)
         return account
 
+    def without_brand(self, email: str, password: str) -> str:
+        """Creates an account as a newcomer has it, without a brand and a token, and signs in. Returns the session's
+        token.
+        """
+        told = ("--email", email, "--tier", "elite", "--firstname", "Ada", "--password", password)
+        self.operator("user", "create", *told)
+        session_token: str = self.client(None).post("/auth/login", {"email": email, "password": password})[
+            "session_token"
+        ]
+        return session_token
+
     def brand(self, user_id: str, name: str = "Corner Bakery", *options: str) -> Any:
         """Creates a brand; `options` are options of the command `brand create`."""
         zone = ("--timezone", "Europe/Berlin")
