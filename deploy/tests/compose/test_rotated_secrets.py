@@ -3,15 +3,36 @@
 import re
 from fnmatch import fnmatch
 
+import pytest
+
 from contracts.services import NAMES
+from local.environment import values_of
 from local.paths import ROOT
 from local.stack import units
 
 FILES = ("docker-compose.yml", "deploy/compose/minio.yml", "deploy/compose/external-s3.yml")
-#: Every secret may be a file (test_compose_secrets.py), and then has this default.
+TEXT = "".join((ROOT / file).read_text() for file in FILES)
+#: Every secret may be a file (test_compose_secrets.py), and then has this default. Only headers may not.
 SECRET = re.compile(r"\$\{(\w+)_FILE:-\./deploy/compose/not-given\}")
-SECRETS = {name for file in FILES for name in SECRET.findall((ROOT / file).read_text())}
+SECRETS = {*SECRET.findall(TEXT), "OTEL_EXPORTER_OTLP_HEADERS"}
 ENGINE = (ROOT / "deploy/tests/containers/test_rotation.py").read_text()
+#: The names of variables that look like secrets, and what those are that stand for no secret of their own.
+NAMED_SO = re.compile(r"\b[A-Z][A-Z0-9_]*(?:SECRET|PASSWORD|TOKEN|_KEYS?|_HEADERS)\b")
+NOT_THEIR_OWN = {
+    "S3_ACCESS_KEY": "the name of a key, which is not secret",
+    "BACKUP_S3_ACCESS_KEY": "the name of a key, which is not secret",
+    "ADMIN_DATABASE_PASSWORD": "POSTGRES_PASSWORD",
+    "DATABASE_PASSWORD": "DATABASE_PASSWORD_* of one process",
+    "AMQP_PASSWORD": "AMQP_PASSWORD_* of one process",
+    "MESSAGE_KEYS": "MESSAGE_KEYS_* of one process",
+    "GF_SECURITY_ADMIN_PASSWORD": "GRAFANA_PASSWORD",
+}
+#: The files that TLS to the servers needs.
+OF_TLS = {
+    name.removesuffix("_FILE")
+    for name in values_of(ROOT / "deploy/compose/tls.env")
+    if name.endswith("_FILE")
+}
 GUIDE = (ROOT / "docs/operations.md").read_text().partition("\n## Keys\n")[2].partition("\n## ")[0]
 
 #: Test of deploy/tests/containers/test_rotation.py → the secrets that it changes. It proves that everything works with
@@ -25,7 +46,8 @@ ROTATED = {
         *("META_APP_SECRET", "META_VERIFY_TOKEN", "INSTAGRAM_APP_SECRET"),
         *("LINKEDIN_CLIENT_SECRET", "LINKEDIN_PAGES_CLIENT_SECRET", "TIKTOK_CLIENT_SECRET"),
         *("X_CLIENT_SECRET", "YOUTUBE_CLIENT_SECRET"),
-        *("GEMINI_API_KEY", "OPENAI_API_KEY", "SMTP_PASSWORD"),
+        *("GEMINI_API_KEY", "OPENAI_API_KEY", "SMTP_PASSWORD", "STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"),
+        *OF_TLS,
     },
     "test_each_new_password_is_taken_and_the_old_one_refused": {
         "AMQP_PASSWORD_SERVICES",
@@ -35,16 +57,13 @@ ROTATED = {
 }
 #: Reason → the secrets that no test on the engine changes.
 NOT_ROTATED = {
-    "Grafana's image does not run there: Debian, of which the test's servers are, has no package of it": {
+    "Grafana does not run there: neither Debian nor PyPI nor npm has a package of the server": {
         "GRAFANA_PASSWORD"
     },
-    "MinIO does not run there: it is for installations that still have their files in it": {
+    "MinIO does not run there: Debian, PyPI and npm have packages of its clients alone": {
         "MINIO_ROOT_PASSWORD"
     },
-    "no payment provider is set up there": {"STRIPE_SECRET_KEY", "STRIPE_WEBHOOK_SECRET"},
-    "made by a script for TLS to the servers, which is off there; test_tls.py has it on": {
-        *("TLS_CA", "POSTGRES_CERTIFICATE", "POSTGRES_KEY", "RABBITMQ_CERTIFICATE", "RABBITMQ_KEY"),
-    },
+    "for a collector that asks for a token: the one there asks for none": {"OTEL_EXPORTER_OTLP_HEADERS"},
 }
 
 
@@ -54,11 +73,20 @@ def test_each_secret_changes_in_one_test_on_the_engine_or_is_listed_with_the_rea
     assert sorted(listed) == sorted(SECRETS)
 
 
+def test_no_variable_with_a_secret_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "deploy" / "compose"))
+    import init
+
+    installed = {*init.KEYS, *init.PASSWORDS, *init.MESSAGE_KEYS}
+    assert (installed | {*NAMED_SO.findall(TEXT)}) - SECRETS == {*NOT_THEIR_OWN}
+
+
 def test_the_tests_on_the_engine_are_there_and_set_these_secrets() -> None:
-    """The names of some are put together there: `f"AMQP_PASSWORD_{…}"`."""
+    """The names of some are put together there: `f"AMQP_PASSWORD_{…}"`. Those of TLS are in deploy/compose/tls.env."""
+    assert "certificates.replace_authority" in ENGINE
     for test, names in ROTATED.items():
         assert f"def {test}(" in ENGINE
-        for name in names:
+        for name in names - OF_TLS:
             assert f'"{name}"' in ENGINE or f"{name.rpartition('_')[0]}_{{" in ENGINE, name
 
 

@@ -2,17 +2,20 @@
 
 import hmac
 import secrets
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import pika
 import pika.exceptions
 import psycopg2
 import pytest
 import requests
+from container_certificates import Certificates, broker, public_key
 from container_kit import CALL_SECONDS, account, sample, schedule
 from container_mail import mail_server
 from container_storage import provider
@@ -28,15 +31,16 @@ from minio.error import S3Error
 from chassis.broker_access import PROCESSES
 from chassis.message_keys import SHARED, all_message_keys, new_secrets, secrets_in
 from contracts.services import NAMES, SERVICES
-from local.containers.compose import Composed
+from local.containers.compose import DOMAIN, Composed
 from local.environment import read_env, values_of
+from posthaste import Posthaste
+from simulator.stripe.webhooks import signature
 
 DATABASES = ("gateway", *SERVICES)
 #: Until a mail arrives. If a login is refused, the next attempt is a minute later.
 MAIL_SECONDS = 30.0
-#: Keys with which we call a provider: here the simulator, which takes those in its own settings alone. META_APP_SECRET
-#: is one of them, too.
-OF_CALLS = ("GEMINI_API_KEY", "OPENAI_API_KEY")
+#: Until a card is charged. The worker loop looks every two seconds.
+REFILL_SECONDS = 30.0
 #: Keys with which we exchange the code of a person's login at the platform → platform and more of the request.
 OF_LOGINS: dict[str, tuple[str, dict[str, str]]] = {
     "LINKEDIN_CLIENT_SECRET": ("LN", {"account_type": "member"}),
@@ -92,7 +96,7 @@ def new_passwords(stack: Composed, *, of_servers: bool) -> Iterator[None]:
     changed = {name: value for name, value in values_of(stack.settings).items() if value != before[name]}
     assert len(changed) == len(DATABASES) + (len(broker_users(stack)) + 2 if of_servers else 0)
     yield
-    servers = {name: stack.address(name) for name in ("postgres", "rabbitmq")}
+    servers = {"postgres": {"host": stack.address("postgres")}, "rabbitmq": broker(stack)}
     with ThreadPoolExecutor(len(changed)) as pool:  # RabbitMQ takes three seconds to refuse a password
         old = list(pool.map(lambda name: opens(servers, name, before[name]), changed))
         new = list(pool.map(lambda name: opens(servers, name, changed[name]), changed))
@@ -120,15 +124,19 @@ def renewed(stack: Composed) -> None:
     stack.operator()
 
 
-def opens(servers: Mapping[str, str], name: str, password: str) -> bool:
-    """Tells whether the server accepts the password. `servers` maps postgres and rabbitmq to their addresses."""
+def opens(servers: Mapping[str, dict[str, Any]], name: str, password: str) -> bool:
+    """Tells whether the server accepts the password. `servers`: the addresses of postgres and rabbitmq, as psycopg2 and
+    pika take them.
+    """
     if name == "S3_SECRET_KEY":
         return opens_storage(password)
     if name.startswith("AMQP_PASSWORD_"):
         user = name.removeprefix("AMQP_PASSWORD_").lower()
-        parameters = pika.URLParameters(f"amqp://{user}:{password}@{servers['rabbitmq']}:5672/%2F")
+        credentials = pika.PlainCredentials(user, password)
         try:
-            pika.BlockingConnection(parameters).close()
+            pika.BlockingConnection(
+                pika.ConnectionParameters(**servers["rabbitmq"], credentials=credentials)
+            ).close()
         except pika.exceptions.ProbableAuthenticationError:
             return False
         return True
@@ -136,7 +144,7 @@ def opens(servers: Mapping[str, str], name: str, password: str) -> bool:
     user = "posthaste" if name == "POSTGRES_PASSWORD" else f"posthaste_{database}"
     try:
         psycopg2.connect(
-            host=servers["postgres"], dbname=database, user=user, password=password, connect_timeout=10
+            **servers["postgres"], dbname=database, user=user, password=password, connect_timeout=10
         ).close()
     except psycopg2.OperationalError as error:
         assert "password authentication failed" in str(error), error
@@ -162,12 +170,41 @@ def takes_verification(stack: Composed, token: str) -> bool:
     return requests.get(url, params=asked, timeout=CALL_SECONDS).status_code == 200
 
 
-#: Keys with which a platform calls us → whether its calls with a key are taken.
-OF_WEBHOOKS: dict[str, Callable[[Composed, str], bool]] = {
+def takes_payment_event(stack: Composed, *webhook_secrets: str) -> bool:
+    """Tells whether Posthaste takes an event of Stripe that is signed with these secrets: with two while Stripe rolls
+    the secret.
+    """
+    body, now = b'{"type": "charge.updated", "data": {"object": {}}}', int(time.time())
+    signed = [signature(body, secret, now).partition(",")[2] for secret in webhook_secrets]
+    answer = requests.post(
+        f"{stack.api.removesuffix('/api/v1')}/hooks/stripe",
+        data=body, headers={"Stripe-Signature": ",".join([f"t={now}", *signed])}, timeout=CALL_SECONDS,
+    )  # fmt: skip
+    return answer.status_code == 200
+
+
+def is_known(path: str, header: str, stack: Composed, key: str) -> bool:
+    """Tells whether a provider, which the simulator plays, knows the key in this header of a call."""
+    name, _, scheme = header.partition(": ")
+    answer = requests.post(
+        read_env(stack.run)["SIMULATOR_URL"] + path,
+        headers={name: f"{scheme} {key}".strip()}, json={}, timeout=CALL_SECONDS,
+    )  # fmt: skip
+    return "api key" not in answer.text.lower()
+
+
+#: Keys of the calls between us and others → whether whoever is called takes a key.
+OF_CALLS: dict[str, Callable[[Composed, str], bool]] = {
     "META_APP_SECRET": partial(takes_webhook, "facebook"),
     "INSTAGRAM_APP_SECRET": partial(takes_webhook, "instagram"),
     "META_VERIFY_TOKEN": takes_verification,
+    "STRIPE_WEBHOOK_SECRET": takes_payment_event,
+    "STRIPE_SECRET_KEY": partial(is_known, "/v1/payment_intents", "Authorization: Bearer"),
+    "OPENAI_API_KEY": partial(is_known, "/v1/images/generations", "Authorization: Bearer"),
+    "GEMINI_API_KEY": partial(is_known, "/v1beta/models/any:generateContent", "x-goog-api-key"),
 }
+#: Credits are bought at the simulator's Stripe.
+PAYMENTS = {"PAYMENT_PROVIDER": "stripe", "STRIPE_API_URL": "http://simulator:8000"}
 
 
 def logs_in(stack: Composed, platform: str, more: Mapping[str, str]) -> bool:
@@ -180,6 +217,19 @@ def logs_in(stack: Composed, platform: str, more: Mapping[str, str]) -> bool:
     person, begun = simulator.person(platform), api.post("/pages/connect", body)
     linking = Linking(api, simulator, env["SECOND_BRAND_ID"], platform, person, begun)
     return linking.open().outcome == "choose"
+
+
+def buy_credits(client: Posthaste, stack: Composed) -> None:
+    """Lets Stripe charge the card of the demo account, and waits until the account has the credits."""
+    user = read_env(stack.run)["DEMO_USER_ID"]
+    refill = ("credits", "auto-refill", "--user", user)
+    payer = ("--customer", f"cus_local_{user}", "--payment-method", "pm_card_visa")
+    simulator = Simulator(read_env(stack.run)["SIMULATOR_URL"])
+    before = client.get_credits().credits.bonus
+    stack.ctl(*refill, "--threshold", "1000000", "--amount", "500", *payer)
+    wait_until(lambda: simulator.payments()["charged"]["count"], "the card is charged", REFILL_SECONDS)
+    wait_until(lambda: client.get_credits().credits.bonus == before + 500, "the account has the credits", 5.0)
+    stack.ctl(*refill, "--off")
 
 
 def opens_storage(secret_key: str) -> bool:
@@ -207,10 +257,14 @@ def test_every_key_and_password_changes_while_everything_that_it_protects_is_kep
         }
 
     present = {process: values[f"MESSAGE_KEYS_{process.upper()}"] for process in NAMES}
-    of_providers = {name: new() for name in (*OF_CALLS, *OF_WEBHOOKS, *OF_LOGINS)}
-    before = {name: values.get(name) or new() for name in OF_WEBHOOKS}  # the demo has no INSTAGRAM_APP_SECRET
+    of_providers = {name: new() for name in (*OF_CALLS, *OF_LOGINS)}
+    before = {name: values.get(name) or new() for name in OF_CALLS}  # some are not set in the demo
+    old_hook, new_hook = (keys["STRIPE_WEBHOOK_SECRET"] for keys in (before, of_providers))
+    certificates = Certificates(stack)  # the servers keep TLS for the tests that follow on this stack
+    of_tls = (certificates.switch_on, certificates.renew, certificates.replace_authority)
+    added = {name: f"{values[name]},{fresh[name]}" for name in lists}
     steps = (
-        {name: f"{values[name]},{fresh[name]}" for name in lists} | message_keys(present, then) | before,
+        added | message_keys(present, then) | before | PAYMENTS,
         {name: f"{fresh[name]},{values[name]}" for name in lists} | message_keys(signing, old),
         fresh | message_keys(signing, {}) | {"TOKEN_SECRET": new() + new()} | of_providers,
     )
@@ -222,13 +276,15 @@ def test_every_key_and_password_changes_while_everything_that_it_protects_is_kep
             server.password = new()
             with new_passwords(stack, of_servers=True) if number == 0 else nullcontext():
                 stack.set(step | {"SMTP_PASSWORD": server.password})
+                of_tls[number]()
                 renewed(stack)
             client.forgot_password(email=read_env(stack.run)["DEMO_EMAIL"])
             assert server.mails.get(timeout=MAIL_SECONDS)
             assert schedule(client, stack, "Keys", 310 + number)
-            for name, takes in OF_WEBHOOKS.items():
+            for name, takes in OF_CALLS.items():
                 assert takes(stack, before[name]) is (number < 2), name
                 assert takes(stack, of_providers[name]) is (number == 2), name
+            assert takes_payment_event(stack, old_hook, new_hook)
             for service in ("publishing", "webhooks"):
                 done = stack.ctl("keys", "rotate", service)
                 assert (done["rotated"] > 0) is (number == 1), done  # from then on the new key encrypts
@@ -240,6 +296,7 @@ def test_every_key_and_password_changes_while_everything_that_it_protects_is_kep
             assert logs_in(stack, *login), name
         assert client.write_caption(brand_id=brand, instruction="We bake at night").text  # OpenAI's
         assert client.generate_image(brand_id=brand, prompt="Loaves at dawn").media  # Gemini's
+        buy_credits(client, stack)
         assert client.upload(sample(stack), filename="after.jpg").media_id
         assert client.get_webhook(made.id).id == made.id
 
@@ -287,6 +344,23 @@ def test_backups_go_on_with_new_keys_of_theirs_and_of_their_bucket(stack: Compos
         assert "password" in said
         stack.compose("rm", "--force", "--stop", "backup")
         stack.set({"BACKUP_S3_BUCKET": ""})
+
+
+def test_caddy_gets_a_new_certificate_for_a_new_key(stack: Composed) -> None:
+    if stack.profile != "core":
+        pytest.skip("Caddy is in front of core alone")
+    with stack.trusted() as authority:
+
+        def key() -> bytes:
+            with suppress(OSError):  # until it listens again, and has a certificate
+                return public_key(("127.0.0.1", 443), DOMAIN, authority)
+            return b""
+
+        before = key()
+        assert before
+        stack.compose("exec", "-T", "caddy", "rm", "-r", "/data/caddy/certificates")
+        stack.compose("restart", "caddy")
+        wait_until(lambda: key() not in (b"", before), "Caddy has a certificate for another key")
 
 
 def test_no_unit_and_no_password_is_left_out() -> None:
