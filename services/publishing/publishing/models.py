@@ -234,7 +234,7 @@ comments = Table(
     Column("looks", Integer, nullable=False, server_default=text("0")),
     #: waiting: W3C traceparent of the webhook.
     Column("traceparent", Text),
-    #: Since when somebody says that it needs no reply.
+    #: When somebody marked it as needing no reply; null: it is not marked.
     Column("settled_at", _TIME),
     UniqueConstraint("post_id", "remote_id"),
     Index("comments_waiting", "wake_at", postgresql_where=text("state = 'waiting'")),

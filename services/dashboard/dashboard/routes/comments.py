@@ -98,7 +98,7 @@ def of_post(post_id: str) -> Answer:
 
 @screens.post("/read")
 def mark_read() -> Answer:
-    """Records that the person has read all comments of a brand, or of all brands, that were written until a given time.
+    """Records that the person has read all comments of a brand, or of all brands, that were received until a given time.
     The script of the inbox sends this time. It is the time at which the server last listed the posts.
     """
     try:
@@ -159,7 +159,8 @@ def settle(post_id: str) -> Answer:
         if isinstance(error, ApiError):
             status = error.status
     if not is_part:
-        return redirect(url_for("comments.of_post", post_id=post_id))
+        place = {name: request.args.get(name) or None for name in ("after", "answered")}
+        return redirect(url_for("comments.of_post", post_id=post_id, **place))
     return render_template(
         "comment_reply.html", post_id=post_id, comment_id=form.get("comment_id", ""), page_id=form.get("page_id", ""),
         text=form.get("message", ""), problem=problem, is_settled=is_settled,
@@ -170,7 +171,7 @@ def _replied(post_id: str, comment_id: str, page_id: str, text: str, problem: st
     name = "comment_reply.html" if "HX-Request" in request.headers else "comment_replied.html"
     return render_template(
         name, post_id=post_id, comment_id=comment_id, page_id=page_id, text=text, problem=problem,
-        is_sent=not problem,
+        is_sent=not problem, is_settled="settled" in request.form,
     )  # fmt: skip
 
 

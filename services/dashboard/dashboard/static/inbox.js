@@ -98,15 +98,23 @@ function goOn(there, now) {
   else there.querySelector(".said").after(replies);
   Object.assign(there.dataset, { at: now.dataset.at, received: now.dataset.received, heard: now.dataset.heard });
   there.toggleAttribute("data-unanswered", now.hasAttribute("data-unanswered"));
-  // The answer that was just sent is among the replies now; its place is taken by a form for the next one, as is that of a
-  // form which is closed. A form in which somebody may be typing stays, and is about the newest comment.
   const form = now.querySelector("form.reply");
-  const closed = there.querySelector("[data-sent], [data-settled], form.reply:has(details:not([open]))");
-  if (closed && form) {
-    closed.replaceWith(form);
-    htmx.process(there);
-  } else if (form) there.querySelector("[name=latest_id]").value = form.elements.latest_id.value;
+  if (form) takeForm(there, there.querySelector("[data-sent], form.reply"), form);
   mark([there], () => true);
+}
+
+// The answer that was just sent is among the replies now; its place is taken by a form for the next one, as is that of a form
+// which is closed. A form in which somebody may be typing or sending stays, and is about the newest comment.
+function takeForm(there, mine, form) {
+  if (mine === null) there.append(form);
+  else if (mine.matches("[data-sent], :has(details:not([open]))")) mine.replaceWith(form);
+  else {
+    mine.elements.latest_id.value = form.elements.latest_id.value;
+    mine.removeAttribute("data-settled");
+    for (const it of mine.querySelectorAll("[name=settled], :scope > p[role=status]")) it.remove();
+    if (!mine.querySelector(".line [id^=settle-]")) mine.querySelector(".line").append(...form.querySelectorAll(".line [id^=settle-]"));
+  }
+  htmx.process(there);
 }
 
 // Shows what is new under one post.
@@ -163,7 +171,7 @@ async function look() {
   const isNewest = !new URLSearchParams(location.search).has("after");
   if (isNewest && turn++ % 2 === 0) {
     await lookForPosts();
-    // What this inbox was the first to read was received after the list that it had told of.
+    // Comments that this inbox read first were received after the time that it last sent.
     const shown = [...document.querySelectorAll("li[data-received]")];
     if (shown.some((it) => Date.parse(it.dataset.received) > Date.parse(toldAt))) remember();
   }

@@ -96,7 +96,7 @@ class KnownComment(NamedTuple):
     id: str
     state: str
     received_at: datetime
-    #: Since when the comment needs no reply.
+    #: When the comment was marked as needing no reply.
     settled_at: datetime | None
 
     @property

@@ -93,3 +93,53 @@ def test_a_half_written_answer_is_kept_and_its_form_is_about_what_came_meanwhile
     until(lambda: settled_at(asked, "Forget it, I see."), 20, "the newest comment needs no reply")
     assert settled_at(asked, "Is there tea?") is None
     assert window.run(f"return document.querySelector('{form} textarea').value") == "Half an answer"
+
+
+def test_an_answer_that_is_being_written_below_a_settled_comment_stays_when_the_visitor_writes_again(
+    asked: Any, simulator: Simulator
+) -> None:
+    window, api = asked.window, asked.account.api
+    [post] = [it for it in api.get("/posts/published")["published_posts"] if it["platform"] == "IG"]
+    question = simulator.comment("IG", post["remote_id"], "Is there tea?")
+    asked.open("/comments")
+    shows(asked, "Is there tea?")
+    form = form_of(asked, "tea")
+    window.click(f"{form} {SETTLE}")
+    shows(asked, "No reply needed")
+    window.click(f"{form} summary")
+    window.type(f"{form} textarea", "Half an answer")
+    window.run(f"document.querySelector('{form} [name=key]').dataset.same = ''")
+    simulator.comment("IG", post["remote_id"], "Or coffee?", parent_id=question)
+    looks_until(asked, "Or coffee?")
+    assert window.run(f"return document.querySelector('{form} textarea').value") == "Half an answer"
+    assert window.run(f"return document.querySelector('{form} [name=key]').dataset.same") == ""
+    until(lambda: window.run(NUMBER) == "(3)", 20, "the visitor waits again")
+    window.click(f"{form} .line {SETTLE}")
+    until(lambda: settled_at(asked, "Or coffee?"), 20, "the newest comment needs no reply")
+
+
+def test_a_first_comment_that_a_visitor_answers_gets_a_form(
+    asked: Any, simulator: Simulator, photo: str
+) -> None:
+    window, account = asked.window, asked.account
+    body = {
+        "page_id": account.page_id("IG"),
+        "message": "Tea",
+        "media_urls": [photo],
+        "first_comment": "Recipe: #tea",
+    }
+    remote = account.api.post("/posts/publish", body)["platform_post_id"]
+
+    def first_comment() -> Any:
+        [held] = [it for it in simulator.posts(account.pages["IG"]) if it["id"] == remote]
+        return next((it["id"] for it in held["comments"] if it["text"] == "Recipe: #tea"), None)
+
+    comment = until(first_comment, 20, "the first comment is written")
+    asked.open("/comments?state=all")
+    shows(asked, "Recipe: #tea")
+    simulator.comment("IG", remote, "How long?", parent_id=comment)
+    looks_until(asked, "How long?")
+    form = form_of(asked, "Recipe")
+    window.type(f"{form} textarea", "Three minutes.")
+    window.click(f"{form} button:not({SETTLE})")
+    shows(asked, "Three minutes.", "Sent")
