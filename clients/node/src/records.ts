@@ -964,8 +964,8 @@ export interface Comment {
    */
   is_own?: boolean | null;
   /**
-   * Since when the comment needs no reply, as PUT /comments/{id}/settled says. null: nobody said so.
-   * Always null in events.
+   * When it was marked as needing no reply (PUT /comments/{id}/settled). null: it may need one. Events
+   * do not tell it: always null there.
    */
   settled_at?: string | null;
   /**
