@@ -964,8 +964,8 @@ export interface Comment {
    */
   is_own?: boolean | null;
   /**
-   * When it was marked as needing no reply (PUT /comments/{id}/settled). null: it may need one. Events
-   * do not tell it: always null there.
+   * When it was marked as needing no reply (PUT /comments/{id}/settled). null: it may need one. Always
+   * null in events.
    */
   settled_at?: string | null;
   /**

@@ -53,12 +53,11 @@ def is_read_now(person: Any) -> None:
 
     def is_told() -> bool:
         person.window.run("document.dispatchEvent(new Event('visibilitychange'))")
-        posts = person.account.api.get("/posts/published", with_comments="true")["published_posts"]
-        return all(
-            it["comments_read_until"]
-            and instant(it["comments_read_until"]) > began_at
-            and it["comments_read_until"] > (it["last_comment_at"] or "")
-            for it in posts
-        )
+        api = person.account.api
+        posts = api.get("/posts/published", with_comments="true")["published_posts"]
+        comments = [it for post in posts for it in api.get("/comments", post_id=post["id"])["comments"]]
+        newest = max((instant(it["received_at"]) for it in comments), default=began_at)
+        marks = [it["comments_read_until"] for it in posts]
+        return all(mark and instant(mark) > max(began_at, newest) for mark in marks)
 
-    until(is_told, 20, "the mark is stored", pause_seconds=0.5)
+    until(is_told, 30, "the mark is stored", pause_seconds=1.0)

@@ -48,8 +48,8 @@ class Comment(Record):
     #: Whether the page itself wrote it, through Posthaste or in the platform's app. None: the platform does not say who
     #: did, as Facebook of some visitors.
     is_own: bool | None = None
-    #: When it was marked as needing no reply (PUT /comments/{id}/settled). None: it may need one. Events do not tell it:
-    #: always null there.
+    #: When it was marked as needing no reply (PUT /comments/{id}/settled). None: it may need one. Always null in
+    #: events.
     settled_at: datetime | None = None
     #: When Posthaste first received it: by a webhook, by a poll, or because somebody read the list. None: an older
     #: release answers.

@@ -98,8 +98,8 @@ def of_post(post_id: str) -> Answer:
 
 @screens.post("/read")
 def mark_read() -> Answer:
-    """Records that the person has read all comments of a brand, or of all brands, that were received until a given time.
-    The script of the inbox sends this time. It is the time at which the server last listed the posts.
+    """Records that the person has read all comments of a brand, or of all brands, that were received until a given
+    time. The script of the inbox sends this time. It is the time at which the server last listed the posts.
     """
     try:
         read_until = datetime.fromisoformat(request.form.get("read_until", ""))
@@ -159,8 +159,8 @@ def settle(post_id: str) -> Answer:
         if isinstance(error, ApiError):
             status = error.status
     if not is_part:
-        place = {name: request.args.get(name) or None for name in ("after", "answered")}
-        return redirect(url_for("comments.of_post", post_id=post_id, **place))
+        after, answered = (request.args.get(name) or None for name in ("after", "answered"))
+        return redirect(url_for("comments.of_post", post_id=post_id, after=after, answered=answered))
     return render_template(
         "comment_reply.html", post_id=post_id, comment_id=form.get("comment_id", ""), page_id=form.get("page_id", ""),
         text=form.get("message", ""), problem=problem, is_settled=is_settled,
