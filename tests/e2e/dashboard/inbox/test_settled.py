@@ -105,7 +105,7 @@ def test_an_answer_that_is_being_written_below_a_settled_comment_stays_when_the_
     shows(asked, "Is there tea?")
     form = form_of(asked, "tea")
     window.click(f"{form} {SETTLE}")
-    shows(asked, "No reply needed")
+    shows(asked, "Undo")
     window.click(f"{form} summary")
     window.type(f"{form} textarea", "Half an answer")
     window.run(f"document.querySelector('{form} [name=key]').dataset.same = ''")
