@@ -193,7 +193,7 @@ def is_known(path: str, header: str, stack: Composed, key: str) -> bool:
     return "api key" not in answer.text.lower()
 
 
-#: Keys of the calls between us and others → whether whoever is called takes a key.
+#: Keys of calls between us and others → a function that says whether the called side accepts a key.
 OF_CALLS: dict[str, Callable[[Composed, str], bool]] = {
     "META_APP_SECRET": partial(takes_webhook, "facebook"),
     "INSTAGRAM_APP_SECRET": partial(takes_webhook, "instagram"),

@@ -48,7 +48,7 @@ class Settings(Record):
     #: Concurrent calls to platforms whose clients wait; well below MAX_WORKERS, so that other calls find a worker.
     live_calls: int
     #: The largest file behind a media URL, how long its beginning may take, and how long its server may keep us waiting
-    #: in all while the file is copied, or a platform takes it. Our choice.
+    #: while we copy the file or a platform takes it. Our choice.
     max_media_bytes: int
     media_timeout_seconds: float
     media_transfer_seconds: float

@@ -41,12 +41,12 @@ _VAGUE = ("", "application/octet-stream", "binary/octet-stream")
 #: The limits of copies, for every account: 250 MB for one, 5 GB for all of an account (`contracts.plans`). The
 #: account's own tier limits what it uploads.
 _TIER = "elite"
-#: For so long a post uses the same copy: half of the time for which the media service keeps it (24 h), so that none is
+#: A post uses a copy for at most this long: half of the 24 h for which the media service keeps it, so that no copy is
 #: removed while it is sent.
 _USED_SECONDS = 12 * 3600
-#: How long a call that inspects the copy may take. Our choice.
+#: The deadline of the call in which the media service inspects a copy. Our choice.
 _COMMIT_SECONDS = 30.0
-#: How long the media service is asked again while it is busy, and how often. Our choice.
+#: While the media service is busy, the call is repeated for this long, with this pause. Our choice.
 _BUSY_SECONDS, _BUSY_PAUSE_SECONDS = 60.0, 1.0
 
 

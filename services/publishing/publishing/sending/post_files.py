@@ -27,6 +27,7 @@ _FILES_SECONDS = 30.0
 #: Seconds until a file is asked for again: if the media service names no time, and while a client waits. A picture
 #: takes about a second.
 _NOT_READY_SECONDS, _LOOK_SECONDS = 5.0, 0.5
+#: The Retry-After of a publish whose files are still being fetched. Our choice.
 _FETCH_AGAIN_SECONDS = 2
 _STILL_FETCHED = "The files at media_urls are still being fetched. Nothing was sent."
 

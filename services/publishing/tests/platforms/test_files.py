@@ -126,10 +126,10 @@ def test_a_picture_behind_a_url_is_made_to_fit_and_its_address_is_ours(app: Any,
     assert source.url.endswith("-made.jpg")
 
 
-def test_the_attempts_of_a_post_use_one_copy_however_its_server_does_by_then(
+def test_all_attempts_of_a_post_use_one_copy_even_if_the_files_server_is_gone_by_then(
     app: Any, storage: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twice the same URL in one post, and two attempts: one copy. The server is asked for it no more."""
+    """The same URL twice in one post, then a second attempt: one copy. The file's server is not asked again."""
     url = f"{HOST}/{PHOTO}"
     [first, second] = files.by_url(app, post(app, urls=(url, url)))
     monkeypatch.setattr(fetched_files, "stream", None)
