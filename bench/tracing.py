@@ -115,8 +115,8 @@ class Pairs:
 
 
 def _hooks(url: str, read_ms: float) -> Row:
-    """Returns a row with the ratio of the CPU time of one read's tracing code (`bench/hooks.py`) to the CPU time of a
-    read without traces.
+    """Measures the CPU time of the tracing code that one read runs (`bench/hooks.py`). Returns a row that compares it
+    with the CPU time of a read without traces.
     """
     done = subprocess.run(
         [sys.executable, "-m", "bench.hooks", url], capture_output=True, text=True, check=True

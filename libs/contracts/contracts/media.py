@@ -297,8 +297,8 @@ class LocateFile(Record):
 class LocatedFile(Record):
     """Where a public file is stored, with everything that the answer to a HEAD request needs.
 
-    `source_url` is presigned for GET, with or without the header Range. Some storages answer a request with Range with
-    status 200 and the header Content-Range.
+    `source_url` is presigned for GET, with or without the header Range. If a request has Range, some storages answer it
+    with status 200 instead of 206, and with the header Content-Range.
     """
 
     source_url: str

@@ -39,7 +39,7 @@ REMOVALS_DUE = Waker()
 
 
 def remove_now(context: AppContext, ended: Upload | Removal) -> bool:
-    """Deletes a key's objects and multipart upload, then its row in `removals`. Returns False in a storage outage."""
+    """Deletes all objects of an ended file, and its multipart upload, then its removal. Returns False in an outage."""
     try:
         if ended.parts_id is not None:
             context.bucket.abort_parts(f"{ended.key}/{ended.slug}", ended.parts_id)

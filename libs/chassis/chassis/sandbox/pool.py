@@ -47,6 +47,7 @@ _TURN_SECONDS = 30.0
 _MAX_DESCRIPTORS = 64
 #: A program's files get the descriptors below this one; what a fork was handed is above it.
 _PLACES = 16
+_LOWEST_PRIORITY = 19
 #: prctl's PR_SET_PDEATHSIG.
 _SIGNAL_OF_PARENTS_DEATH = 1
 _system = ctypes.CDLL(None)
@@ -80,8 +81,8 @@ class Limits(Record):
     cpu_seconds: int = 20
     #: Size of each written file.
     file_bytes: int = 256 * 2**20
-    #: Added to the niceness: work of minutes gets only the CPU that nothing else wants.
-    niceness: int = 0
+    #: For work of minutes: it gets only the CPU that nothing else wants, and leaves one core to others where it can.
+    in_background: bool = False
 
 
 class _Order(Record):
@@ -362,7 +363,8 @@ def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
         os.dup2(file, place)
         os.set_blocking(place, True)  # the other end, a green socket, is non-blocking
     limits = order.limits
-    os.nice(limits.niceness)
+    if limits.in_background:
+        _give_way()
     for kind, value in (
         (resource.RLIMIT_AS, limits.memory_bytes),
         (resource.RLIMIT_FSIZE, limits.file_bytes),
@@ -379,6 +381,16 @@ def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
         sandbox.enter([*range(3, len(places)), channel], order.program[0])
     else:
         sandbox.enter(descriptors, has_threads=order.has_threads)
+
+
+def _give_way() -> None:
+    """Lets all other processes of the machine go first, and leaves one core to them if there are several."""
+    os.nice(_LOWEST_PRIORITY)
+    with suppress(OSError, AttributeError):  # gVisor refuses it, macOS does not have it
+        # With niceness alone, a process that wakes up waits until the other's time slice ends (docs/performance.md).
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[1:] or cores)
 
 
 if __name__ == "__main__":

@@ -205,8 +205,9 @@ def list_tokens(connection: Connection, caller: Caller, request: api.ListTokens)
 
 
 def set_token_use(connection: Connection, caller: Caller, request: api.SetTokenUse) -> api.Token:
-    """Sets the number of requests that is shown with a token, once per operation. This changes no limit: limits are
-    checked against other counters, in the quota service.
+    """Sets how many requests a token is shown to have made. A repeated call of the same operation changes nothing.
+
+    This changes no limit: limits are checked against other counters, in the quota service.
 
     Raises NOT_FOUND for an unknown token, and VALIDATION_ERROR for a count out of range.
     """

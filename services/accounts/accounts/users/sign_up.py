@@ -20,8 +20,8 @@ def sign_up(database: Database, config: AccountsConfig, caller: Caller, request:
     verification mail is queued.
 
     Raises SIGNUPS_CLOSED, INVITE_REQUIRED or RATE_LIMITED, which reveal nothing about the address. Raises EMAIL_TAKEN
-    if a verified account has the address. Without an invite, raises it for an unverified account too. If the request
-    has the password of that unverified account, the account's verification mail is queued again.
+    if a verified account has the address or, without an invite, an unverified one. In the second case it first queues
+    that account's verification mail again, if the request has its password.
     """
     if config.signups == "off":
         raise ApiError(SIGNUPS_CLOSED)

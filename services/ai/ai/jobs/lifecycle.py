@@ -207,10 +207,9 @@ def fail_with_error(
 
 
 def refund_failed_job(connection: Connection, job: Job | None) -> Job | None:
-    """Refunds a job that has just failed, and stages the event of a failed video, in the transaction that stored the
-    failure.
+    """Refunds a job that has just failed. For a video, also stages the event `ai.job.failed`.
 
-    Returns the job. Does nothing if `job` is None.
+    Call it in the transaction that stored the failure. Returns the job; does nothing if `job` is None.
     """
     if job is None:
         return None

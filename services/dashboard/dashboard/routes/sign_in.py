@@ -124,6 +124,6 @@ def _again(email: str, problem: str, status: int, *, asks_for_code: bool = False
 
 
 def _inside(target: str) -> str:
-    """Returns the address to go to after signing in: `target` if it is a path of ours, never another host."""
+    """Returns where to go after signing in: `target` if it is a path of the dashboard, else the overview."""
     is_path = target.startswith("/") and not target.startswith(("//", "/\\")) and target.isprintable()
     return target if is_path else url_for("overview.show")

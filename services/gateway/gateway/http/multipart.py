@@ -1,4 +1,7 @@
-"""Parses multipart/form-data (RFC 7578) as it arrives, without holding it in memory. Pure: `read` gives the bytes."""
+"""Parses multipart/form-data (RFC 7578) as it arrives, without holding it in memory.
+
+It does no I/O of its own: the caller passes a function `read`, which returns the next bytes of the body.
+"""
 
 import re
 from collections.abc import Callable, Iterator

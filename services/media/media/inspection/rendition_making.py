@@ -24,7 +24,6 @@ from media.models import MediaRow
 
 log = structlog.get_logger()
 
-_LOWEST_PRIORITY = 19
 #: Our choice: several times what 4K HEVC with HDR takes, which is 454 MB.
 _MEMORY_BYTES = 2048 * 2**20
 #: Of CPU, for each second of the video: 4K HEVC with HDR takes 8. And of time, as other work comes first. Our choice.
@@ -45,7 +44,7 @@ _LIGHT = (
     f"metadata=select:key=lavfi.blackframe.pblack:value={100 - _LIGHT_PERCENT}:function=less",
 )
 #: Decoding 20 s of 4K takes as long; the first frame is shown if it takes longer. Both searches fit the loop's 120 s.
-_FRAME_LIMITS = replace(ffmpeg.LIMITS, seconds=45, niceness=_LOWEST_PRIORITY)
+_FRAME_LIMITS = replace(ffmpeg.LIMITS, seconds=45, in_background=True)
 
 #: A function that gets the share of a video that is made, from 0 to 1.
 Progress = Callable[[float], None]
@@ -91,7 +90,7 @@ def make_film(context: AppContext, mime_type: str, need: Need, files: FilmFiles,
         seconds=cpu_seconds * _TIME_FOR_CPU,
         cpu_seconds=cpu_seconds,
         file_bytes=need.max_bytes,
-        niceness=_LOWEST_PRIORITY,
+        in_background=True,
     )
     hear = _reader(seconds, progress)
 

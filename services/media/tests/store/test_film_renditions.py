@@ -230,19 +230,19 @@ def test_what_cannot_be_converted_is_refused_and_leaves_no_file_with_a_name(
     assert os.listdir(folder) == []
 
 
-def test_a_rendition_runs_at_the_lowest_priority(
+def test_a_rendition_runs_in_the_background(
     world: World, film: Callable[..., Path], fit: Callable[..., tuple], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = []
     run = world.context.sandbox_pool.run_program
 
     def note(program, files, limits, **options):
-        given.append((limits.niceness, limits.cpu_seconds))
+        given.append((limits.in_background, limits.cpu_seconds))
         return run(program, files, limits, **options)
 
     monkeypatch.setattr(world.context.sandbox_pool, "run_program", note)
     fit(film("a.webm", *VP9))
-    assert (19, 90) in given
+    assert (True, 90) in given
 
 
 def test_the_share_that_is_made_never_falls() -> None:

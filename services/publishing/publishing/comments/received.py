@@ -114,7 +114,7 @@ def view(
 
 
 def _plain(text: str) -> str:
-    """Removes NUL characters: neither our PostgreSQL nor that of the event's receivers can store them."""
+    """Removes NUL characters, which PostgreSQL cannot store, neither here nor at those who receive the webhook."""
     return text.replace("\0", "")
 
 

@@ -2,7 +2,7 @@
 
 Two lists are merged: the posts with comments in the order of their newest comment, and all posts in the order of
 publishing. A post with comments is in both, and the merged list takes it from the first. No index has the merged order,
-because every post would need an entry in it when it is published.
+because publishing any post would then cost one more index entry.
 """
 
 import heapq

@@ -24,7 +24,7 @@ def little_text(text: str) -> str:
 
 
 def shown_text(commentary: str) -> str:
-    """Decodes little text to what people see: names instead of hashtag links and mentions, escapes decoded."""
+    """Decodes LinkedIn's format "little text" to what people see: hashtags and mentions as names, no escapes."""
     return _TEMPLATE.sub(_shown, commentary)
 
 

@@ -175,7 +175,7 @@ def _body(response: Response, visible: bool) -> Answer:
 
 
 def rows_of(answer: Answer) -> list[Answer]:
-    """Returns the objects in the `data` of a list."""
+    """Returns the objects in the field `data` of an answer that lists objects."""
     return objects(answer.get("data"))
 
 

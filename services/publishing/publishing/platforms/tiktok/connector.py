@@ -82,7 +82,7 @@ class TikTokConnector(TikTokReading):
         never will.
 
         Raises PlatformRefusal if TikTok refuses a call or cannot publish the post. Raises OutcomeUnknown if the last
-        chunk may have arrived but its address has expired, or if TikTok does not finish processing in time.
+        chunk may have arrived but the upload URL has expired, or if TikTok does not finish processing in time.
         """
         try:
             state = self._api.status(account, checkpoint.get("publish_id")).get("status")

@@ -1,7 +1,7 @@
-"""Finds the links in a text that X replaces by a t.co link of fixed length, by the rules of twitter-text 3.1.0. Pure.
+"""Finds the links in a text, by the rules of twitter-text 3.1.0. X replaces each by a t.co link of fixed length. Pure.
 
-A link begins after a character that cannot belong to a name. Without a scheme, only a name of Latin letters in a known
-top-level domain is a link. The time needed depends on the text's length, not on what the text contains.
+A link begins after a character that cannot be part of a domain name. Without a scheme it must be a domain name in Latin
+letters, in a known top-level domain. The time needed depends on the text's length, not on what the text contains.
 """
 
 import re
