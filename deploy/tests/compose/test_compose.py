@@ -152,7 +152,6 @@ def test_the_command_line_and_the_simulator_are_told_what_they_read(settings_of:
     from_environment(Asked())
     assert names(SERVICES["simulator"]["environment"]) - read == set()
     ctl = {"AMQP_URL", "AMQP_PASSWORD", "AMQP_TLS_CA", "MESSAGE_KEYS", "SIMULATOR_URL"}
-    ctl.add("UNSIGNED_MESSAGES_ALLOWED")
     assert names(SERVICES["ctl"]["environment"]) == ctl
 
 

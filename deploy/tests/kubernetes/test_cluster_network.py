@@ -93,7 +93,7 @@ def test_the_operator_s_command_line_is_there_on_demand_and_reaches_the_broker_a
     assert ctl["spec"]["replicas"] == 0
     [container] = containers(ctl)
     told = {variable["name"]: variable for variable in container["env"]}
-    assert told.keys() == {"AMQP_TLS_CA", "AMQP_URL", "MESSAGE_KEYS", "UNSIGNED_MESSAGES_ALLOWED"}
+    assert told.keys() == {"AMQP_TLS_CA", "AMQP_URL", "MESSAGE_KEYS"}
     for name in ("AMQP_URL", "MESSAGE_KEYS"):
         assert told[name]["valueFrom"]["secretKeyRef"] == {"name": "posthaste-ctl", "key": name}
     policies = of_kind(overlay, "NetworkPolicy")

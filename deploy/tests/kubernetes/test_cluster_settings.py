@@ -139,10 +139,6 @@ def test_production_has_every_connection_to_the_servers_encrypted_and_their_name
     assert tls == {"secretName": "rabbitmq-tls", "disableNonTLSListeners": True}
 
 
-def test_messages_must_be_signed(overlay: list[Resource]) -> None:
-    assert shared_settings(overlay)["UNSIGNED_MESSAGES_ALLOWED"] == "false"
-
-
 def test_no_unit_sees_the_broker_s_key(overlay: list[Resource]) -> None:
     mounts = [
         it["secret"] for resource in overlay for it in volumes(resource)

@@ -249,12 +249,10 @@ def _with_authorities(url: str, name: str, parameter: str) -> tuple[SplitResult,
 def signatures(name: str) -> Signatures:
     """Returns the keys with which the process `name` signs and verifies messages.
 
-    Raises ConfigError when a key is malformed. Unless unsigned messages are allowed, a missing key is an error too.
+    Raises ConfigError when a key is malformed or missing.
     """
-    unsigned_allowed = flag("UNSIGNED_MESSAGES_ALLOWED")
-    keys = text("MESSAGE_KEYS", "" if unsigned_allowed else None)
     try:
-        return Signatures.read(name, keys, unsigned_allowed=unsigned_allowed)
+        return Signatures.read(name, text("MESSAGE_KEYS"))
     except KeysMalformed as error:
         raise ConfigError(f"MESSAGE_KEYS: {error}") from None
 

@@ -43,7 +43,7 @@ class Refused(Exception):
 
 class Peer(NamedTuple):
     """The sender of a frame of calls: the queue for replies to it (`reply_to`), its name, and the HMAC key that signs
-    these replies. Name and key are empty if the frame is unsigned.
+    these replies. Name and key are empty for a refused frame, whose sender is not known.
     """
 
     reply_to: str
@@ -60,12 +60,7 @@ class Signatures:
     """The keys with which one process signs and verifies messages."""
 
     def __init__(
-        self,
-        name: str,
-        secrets: Sequence[bytes] = (),
-        keys: Mapping[str, bytes] | None = None,
-        *,
-        unsigned_allowed: bool = False,
+        self, name: str, secrets: Sequence[bytes] = (), keys: Mapping[str, bytes] | None = None
     ) -> None:
         """Holds the keys of the process `name`.
 
@@ -73,13 +68,12 @@ class Signatures:
         with.
         """
         self.name = name
-        self.unsigned_allowed = unsigned_allowed
         self._secrets = tuple(secrets)
         self._keys = dict(keys or {})
         self._keys_of: dict[str, tuple[bytes, ...]] = {}
 
     @classmethod
-    def read(cls, name: str, text: str, *, unsigned_allowed: bool = False) -> "Signatures":
+    def read(cls, name: str, text: str) -> "Signatures":
         """Parses MESSAGE_KEYS: `service=secret` and `sender:receiver=key`, comma-separated, in hexadecimal.
 
         If several services share the process, MESSAGE_KEYS has the secrets of all of them. The key for messages to
@@ -98,38 +92,29 @@ class Signatures:
                 secrets += [value] if sender == name else []
             elif sender == name:
                 keys.setdefault(receiver, value)
-        made = cls(name, secrets, keys, unsigned_allowed=unsigned_allowed)
-        if (text or not unsigned_allowed) and (missing := sorted(receivers_of(name) - keys.keys())):
+        if missing := sorted(receivers_of(name) - keys.keys()):
             raise KeysMalformed(f"there is no key {', '.join(f'{name}:{receiver}' for receiver in missing)}")
-        return made
+        return cls(name, secrets, keys)
 
     @property
     def can_verify(self) -> bool:
-        """Whether this process can verify signatures. Also true if it need not, because unsigned
-        messages are allowed.
-        """
-        return bool(self._secrets) or self.unsigned_allowed
+        return bool(self._secrets)
 
     def can_send(self, receiver: str) -> bool:
-        return receiver in self._keys or self.unsigned_allowed
+        return receiver in self._keys
 
     def call(self, receiver: str, body: bytes, until: float) -> str:
-        """Returns the signature of a frame of calls; "" if there is no key for the receiver.
+        """Returns the signature of a frame of calls. There must be a key for the receiver (`can_send`).
 
         The receiver accepts it until CLOCK_SECONDS after `until` (Unix time), the last deadline of the calls.
         """
-        key = self._keys.get(receiver)
-        if key is None:
-            return ""
-        return _signed("call", self.name, receiver, str(math.ceil(until)), body, key)
+        return _signed("call", self.name, receiver, str(math.ceil(until)), body, self._keys[receiver])
 
     def sender_of_call(self, reply_to: str, signature: str | None, body: bytes, now: float) -> Peer:
         """Verifies a frame of calls, and returns its sender. `now`: Unix time. Raises Refused if the signature is not
-        valid. An unsigned frame passes if unsigned messages are allowed; its sender has no name.
+        valid.
         """
         if not signature:
-            if self.unsigned_allowed:
-                return Peer(reply_to)
             raise Refused("unsigned")
         sender, until, mac = _parts_of(signature)
         for key in self._keys_from(sender):
@@ -146,12 +131,8 @@ class Signatures:
     def sender_of_reply(self, signature: str | None, body: bytes) -> str:
         """Verifies a frame of replies, and returns the name of the service that sent it. Raises Refused if the
         signature is not valid.
-
-        Returns "" for an unsigned frame, if unsigned messages are allowed.
         """
         if not signature:
-            if self.unsigned_allowed:
-                return ""
             raise Refused("unsigned")
         sender, until, mac = _parts_of(signature)
         key = self._keys.get(sender)
@@ -165,20 +146,15 @@ class Signatures:
         for receiver in receivers:
             if not self.can_send(receiver):
                 raise KeysMalformed(f"there is no key of {self.name} for {receiver}")
-            if receiver in self._keys:
-                headers[EVENT_HEADER + receiver] = _signed(
-                    "event", self.name, receiver, "0", body, self._keys[receiver]
-                )
+            headers[EVENT_HEADER + receiver] = _signed(
+                "event", self.name, receiver, "0", body, self._keys[receiver]
+            )
         return headers
 
     def check_event(self, headers: Mapping[str, object], sender: str, body: bytes) -> None:
-        """Verifies that `sender` signed the event for this receiver. Raises Refused if it did not. An unsigned event
-        passes if unsigned messages are allowed.
-        """
+        """Verifies that `sender` signed the event for this receiver. Raises Refused if it did not."""
         signature = headers.get(EVENT_HEADER + self.name)
         if not signature:
-            if self.unsigned_allowed:
-                return
             raise Refused("unsigned")
         named, until, mac = _parts_of(str(signature))
         if named != sender:

@@ -267,8 +267,6 @@ def _running(admin: Engine, virtual_host: str) -> Iterator[Callable[..., Running
             "AMQP_URL": virtual_host,
             "MESSAGE_KEYS": keys_for_tests(name),
             "CLOCK_SHIFT_ALLOWED": "true",
-            # Tests of chassis run services that are not in contracts; messages to them may be unsigned.
-            "UNSIGNED_MESSAGES_ALLOWED": "false" if api is None else "true",
             "HEALTH_PORT": "0",
             "PYTHONPATH": os.pathsep.join(sys.path),
             **(env or {}),

@@ -14,10 +14,10 @@ from chassis.bus import quarantine, topology
 from chassis.bus.clients import DEFAULT_TIMEOUT_SECONDS
 from contracts.caller import Caller
 from contracts.errors import ApiError
-from contracts.events import Event
+from contracts.events import EVENTS, Event
 from contracts.record import Nothing
 from contracts.senders import called_by
-from testkit.fixtures import RunningService
+from testkit.fixtures import RunningService, signed_by
 from testkit.waiting import until
 
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
@@ -150,10 +150,10 @@ def test_a_call_whose_answer_is_not_waited_for_is_told_at_its_deadline_that_ther
 
 
 @pytest.mark.parametrize("kind", ["rpc", "events"])
-def test_a_service_whose_queue_was_deleted_makes_it_anew_and_goes_on(listening_probe, lent_host, kind):
+def test_a_service_whose_queue_was_deleted_makes_it_anew_and_goes_on(lent_probe, lent_host, kind):
     with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         connection.channel().queue_delete(f"{kind}.probe")
-    until(lambda: echoes(listening_probe))
+    until(lambda: echoes(lent_probe))
     until(lambda: has_its_queues(lent_host))
 
 
@@ -218,17 +218,17 @@ def test_an_unknown_method_is_refused_alone(probe):
     assert caught.value.code == "NOT_FOUND"
 
 
-@pytest.fixture
-def listening_probe(lent_probe: RunningService, lent_host: str) -> RunningService:
-    """A probe that also receives the event account.changed, which contracts.events sends only to other services."""
-    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
-        connection.channel().queue_bind(
-            topology.event_queue("probe"), topology.EVENT_EXCHANGE, "account.changed"
-        )
-    return lent_probe
+def publish(host: str, *events: Event, **headers: int) -> None:
+    """Puts events into the probe's queue, signed by their senders."""
+    with pika.BlockingConnection(pika.URLParameters(host)) as connection:
+        for event in events:
+            body = msgspec.json.encode(event)
+            signed = signed_by(EVENTS[event.event].sender).event_headers(["probe"], body)
+            properties = pika.BasicProperties(headers={**signed, **headers})
+            connection.channel().basic_publish("", topology.event_queue("probe"), body, properties)
 
 
-def test_an_event_that_comes_twice_has_one_effect(listening_probe, lent_host):
+def test_an_event_that_comes_twice_has_one_effect(lent_probe, lent_host):
     event = Event(
         id="evt_1",
         event="account.changed",
@@ -236,24 +236,20 @@ def test_an_event_that_comes_twice_has_one_effect(listening_probe, lent_host):
         account_id="usr_1",
         data={"tier": "new"},
     )
-    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
-        for _ in range(2):
-            connection.channel().basic_publish(
-                topology.EVENT_EXCHANGE, "account.changed", msgspec.json.encode(event)
-            )
-    listening_probe.tell(CALLER, Words(text="later"))
-    until(lambda: listening_probe.count(CALLER, Words(text="later")).count == 1)
-    assert listening_probe.count(CALLER, Words(text="new")).count == 1
+    publish(lent_host, event, event)
+    lent_probe.tell(CALLER, Words(text="later"))
+    until(lambda: lent_probe.count(CALLER, Words(text="later")).count == 1)
+    assert lent_probe.count(CALLER, Words(text="new")).count == 1
 
 
-def test_an_event_whose_handler_fails_is_tried_again_and_leaves_no_half_effect(listening_probe):
-    listening_probe.tell(CALLER, Words(text="poison"))
-    listening_probe.tell(CALLER, Words(text="good"))
-    until(lambda: listening_probe.count(CALLER, Words(text="good")).count == 1)
-    assert listening_probe.count(CALLER, Words(text="poison")).count == 0
+def test_an_event_whose_handler_fails_is_tried_again_and_leaves_no_half_effect(lent_probe):
+    lent_probe.tell(CALLER, Words(text="poison"))
+    lent_probe.tell(CALLER, Words(text="good"))
+    until(lambda: lent_probe.count(CALLER, Words(text="good")).count == 1)
+    assert lent_probe.count(CALLER, Words(text="poison")).count == 0
 
 
-def test_an_event_whose_handler_fails_for_good_is_quarantined(listening_probe, lent_host):
+def test_an_event_whose_handler_fails_for_good_is_quarantined(lent_probe, lent_host):
     event = Event(
         id="evt_2",
         event="account.changed",
@@ -261,10 +257,7 @@ def test_an_event_whose_handler_fails_for_good_is_quarantined(listening_probe, l
         account_id="usr_1",
         data={"tier": "poison"},
     )
-    tried_often = pika.BasicProperties(headers={"x-attempt": len(topology.RETRY_SECONDS)})
-    with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
-        channel = connection.channel()
-        channel.basic_publish("", topology.event_queue("probe"), msgspec.json.encode(event), tried_often)
+    publish(lent_host, event, **{"x-attempt": len(topology.RETRY_SECONDS)})
     until(lambda: len(quarantine.list_quarantined(lent_host)) == 1)
     assert "poison" in quarantine.list_quarantined(lent_host)[0].error
 
@@ -272,27 +265,26 @@ def test_an_event_whose_handler_fails_for_good_is_quarantined(listening_probe, l
 def test_events_that_come_together_share_transactions_once_each_and_a_bad_one_fails_alone(
     lent_probe, lent_host
 ):
-    def publish(*names):
-        with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
-            channel = connection.channel()
-            for number, name in enumerate(names):
-                event = Event(
-                    id=f"evt_{name}",
-                    event=("post.failed", "post.published")[number % 2],
-                    created_at=datetime.now(UTC),
-                    account_id="usr_1",
-                    data={"name": name},
-                )
-                channel.basic_publish("", topology.event_queue("probe"), msgspec.json.encode(event))
+    def posts(*names):
+        return [
+            Event(
+                id=f"evt_{name}",
+                event=("post.failed", "post.published")[number % 2],
+                created_at=datetime.now(UTC),
+                account_id="usr_1",
+                data={"name": name},
+            )
+            for number, name in enumerate(names)
+        ]
 
     def count(name):
         return lent_probe.count(CALLER, Words(text=name)).count
 
     names = [f"post {number}" for number in range(100)]
-    publish(*names, *names[:5])
+    publish(lent_host, *posts(*names, *names[:5]))
     until(lambda: all(count(name) == 1 for name in names))
     assert count("transaction") < 100
-    publish("later 1", "poison", "later 2", "post 1")
+    publish(lent_host, *posts("later 1", "poison", "later 2", "post 1"))
     until(lambda: count("later 1") == count("later 2") == 1)
     assert (count("poison"), count("post 1")) == (0, 1)
 
@@ -317,7 +309,7 @@ def test_requests_and_replies_are_transient_and_requests_expire_with_their_deadl
         pending.result()
 
 
-def test_an_event_nobody_can_read_is_quarantined_and_can_be_replayed(listening_probe, lent_host):
+def test_an_event_nobody_can_read_is_quarantined_and_can_be_replayed(lent_probe, lent_host):
     with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         connection.channel().basic_publish("", topology.event_queue("probe"), b"{not json")
     until(lambda: len(quarantine.list_quarantined(lent_host)) == 1)
@@ -328,11 +320,11 @@ def test_an_event_nobody_can_read_is_quarantined_and_can_be_replayed(listening_p
 
 
 @pytest.mark.parametrize("body", [b'{"id": "\xff\xfe"}', b'{"data": ' * 100_000, b"[" * 100_000, b""])
-def test_an_event_that_no_decoder_takes_does_not_end_the_service(listening_probe, lent_host, body):
+def test_an_event_that_no_decoder_takes_does_not_end_the_service(lent_probe, lent_host, body):
     with pika.BlockingConnection(pika.URLParameters(lent_host)) as connection:
         connection.channel().basic_publish("", topology.event_queue("probe"), body)
     until(lambda: len(quarantine.list_quarantined(lent_host)) == 1)
-    assert listening_probe.echo(CALLER, Words(text="alive")).text == "alive"
+    assert lent_probe.echo(CALLER, Words(text="alive")).text == "alive"
 
 
 def test_a_worker_loop_runs_on_its_own(probe):

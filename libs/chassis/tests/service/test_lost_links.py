@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
-import pika
 import pytest
 import requests
 from pika.adapters.utils.io_services_utils import _AsyncTransportBase
@@ -81,11 +80,7 @@ def test_a_service_comes_back_after_the_broker_was_away(faulty, probe_behind):
     answers_within(30.0, lambda: probe_behind.echo(CALLER, Words(), timeout_seconds=0.5))
 
 
-def test_an_event_staged_while_the_broker_is_away_is_sent_afterwards(faulty, probe_behind, virtual_host):
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
-        connection.channel().queue_bind(
-            topology.event_queue("probe"), topology.EVENT_EXCHANGE, "account.changed"
-        )
+def test_an_event_staged_while_the_broker_is_away_is_sent_afterwards(faulty, probe_behind):
     telling = probe_behind.bus.service("probe", ProbeApi).tell.start(CALLER, Words(text="told", seconds=0.5))
     probe_behind.echo(CALLER, Words())
     faulty[0].refuse(True)

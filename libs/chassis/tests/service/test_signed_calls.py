@@ -24,14 +24,8 @@ from testkit.waiting import until
 CALLER = Caller(account_id="usr_1", user_id="usr_1")
 
 
-@pytest.fixture(scope="module")
-def probe_env() -> dict[str, str]:
-    return {"UNSIGNED_MESSAGES_ALLOWED": "false"}
-
-
 @pytest.fixture
 def probe(lent_probe: RunningService) -> RunningService:
-    """A running probe service that refuses unsigned messages."""
     return lent_probe
 
 
@@ -166,6 +160,6 @@ def test_an_event_that_its_sender_did_not_sign_for_the_receiver_goes_to_quaranti
 
 
 def test_a_service_without_a_secret_does_not_start(running_service):
-    env = {"MESSAGE_KEYS": f"quota={SECRETS['quota']}", "UNSIGNED_MESSAGES_ALLOWED": "false"}
+    env = {"MESSAGE_KEYS": f"quota={SECRETS['quota']}"}
     with pytest.raises(pytest.fail.Exception, match="ended with 1 at start"):
         running_service("probe", env=env, api=ProbeApi)

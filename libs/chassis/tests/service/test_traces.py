@@ -7,12 +7,10 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from socket import create_server
 
-import pika
 import pytest
 from probe.api import ProbeApi, Words
 
 from chassis import telemetry
-from chassis.bus.topology import EVENT_EXCHANGE, event_queue
 from chassis.config import TelemetryConfig
 from chassis.telemetry import tracing
 from contracts.caller import Caller
@@ -34,14 +32,8 @@ def collector() -> Iterator[Collector]:
 
 
 @pytest.fixture
-def probe(
-    collector: Collector, running_service: Callable[..., RunningService], virtual_host: str
-) -> RunningService:
-    """A probe that also receives the event account.changed, which contracts.events sends only to other services."""
-    probe = running_service("probe", told(collector.url), ProbeApi)
-    with pika.BlockingConnection(pika.URLParameters(virtual_host)) as connection:
-        connection.channel().queue_bind(event_queue("probe"), EVENT_EXCHANGE, "account.changed")
-    return probe
+def probe(collector: Collector, running_service: Callable[..., RunningService]) -> RunningService:
+    return running_service("probe", told(collector.url), ProbeApi)
 
 
 def told(url: str) -> dict[str, str]:
@@ -67,12 +59,12 @@ def test_an_event_continues_the_trace_of_the_call_that_staged_it(
 ) -> None:
     with tracing.request("POST", "/tell", traced(1), "req_1"):
         probe.tell(CALLER, Words(text="Corner Bakery"))
-    collector.wait_for(lambda: "consumer handle account.changed" in of_trace(collector, 1))
+    collector.wait_for(lambda: "consumer handle probe.told" in of_trace(collector, 1))
     collector.wait_for(lambda: "client probe/tell" in of_trace(collector, 1))
     way = [("server", "POST /tell"), ("client", "probe/tell"), ("server", "probe/tell")]
     way += [
-        ("producer", "send account.changed"),
-        ("consumer", "handle account.changed"),
+        ("producer", "send probe.told"),
+        ("consumer", "handle probe.told"),
         ("client", "transaction"),
     ]
     spans, parent_id = [], SPAN

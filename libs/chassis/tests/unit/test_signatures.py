@@ -120,15 +120,6 @@ def test_who_has_one_process_s_keys_can_sign_in_its_name_or_to_it_and_nothing_el
             assert key_of(bytes.fromhex(SECRETS[service]), claimed) not in derived
 
 
-def test_unsigned_messages_are_let_in_where_that_is_allowed_and_wrong_signatures_are_not() -> None:
-    lenient = of("accounts", unsigned_allowed=True)
-    assert lenient.sender_of_call("to", None, BODY, NOW) == Peer("to")
-    assert lenient.reply(Peer("to"), BODY) == ""
-    lenient.check_event({}, "publishing", BODY)
-    assert reason("gateway 1 ff", at=lenient) == "wrong signature"
-    assert of("gateway", unsigned_allowed=True).sender_of_reply(None, BODY) == ""
-
-
 def test_while_a_secret_changes_both_verify() -> None:
     fresh = new_secrets()
     both = Signatures.read("accounts", f"{message_keys('accounts', SECRETS)},accounts={fresh['accounts']}")

@@ -8,10 +8,12 @@ from chassis.bus import outbox
 from chassis.runtime.loops import Waker
 from chassis.service import BusProvider, DatabaseProvider, loop, on_event, on_events, rpc
 from contracts.errors import NOT_FOUND, ApiError
-from contracts.events import AccountChanged
+from contracts.events import EVENTS, AccountChanged, Route
 from contracts.record import Nothing
 from probe.api import Count, ProbeApi, Words
 
+#: An event that the probe sends to itself.
+EVENTS["probe.told"] = Route(sender="probe", receivers=("probe",))
 HANGS: list[float] = []
 NAP_OVER = Waker()
 
@@ -74,8 +76,12 @@ class ProbeService:
         time.sleep(request.seconds)
         change = AccountChanged(account_id="usr_1", tier=request.text)
         with self.database.transaction() as connection:
-            outbox.stage(connection, "account.changed", change, account_id="usr_1")
+            outbox.stage(connection, "probe.told", change, account_id="usr_1")
         return Nothing()
+
+    @on_event("probe.told")
+    def on_told(self, connection, event):
+        note(connection, event.data["tier"])
 
     @on_event("account.changed")
     def on_account_changed(self, connection, event):
