@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from accounts_kit.mail_server import MailServer
-
 from local.containers.compose import Composed
 from testkit.fixtures import certificate_of
+from testkit.mail_server import MailServer
 
 NAME = "mail.bakery.test"
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from accounts_kit.mail_server import MailServer
 from msgspec.structs import replace
 from sqlalchemy import text
 
@@ -36,6 +35,7 @@ from contracts.accounts import (
     User,
 )
 from contracts.caller import Caller, operator
+from testkit.mail_server import MailServer
 
 CONFIG = AccountsConfig(
     token_secret="a secret for tests, and a long one", legacy_token_prefix="sk_live_", signups="open"

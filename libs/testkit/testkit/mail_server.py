@@ -54,7 +54,7 @@ class MailServer(Controller):
         )
 
     def factory(self) -> SMTP:
-        made: SMTP = super().factory()
+        made: SMTP = super().factory()  # type: ignore[no-untyped-call]
         self._connections.append(made)
         return made
 
@@ -65,7 +65,7 @@ class MailServer(Controller):
         """
         super().cancel_tasks(stop_loop)
         for connection in self._connections:
-            if connection.transport is not None:
+            if isinstance(connection.transport, asyncio.WriteTransport):
                 connection.transport.abort()
 
     async def handle_EHLO(self, _: Any, session: Any, __: Any, name: str, lines: list[str]) -> list[str]:
