@@ -12,9 +12,9 @@ from contextlib import suppress
 import msgspec
 
 from bench.media_files.measured_pool import Used, pipe_of
-from media.decoder.functions import blank_camcorder_notes, inspect_image, make_picture
+from media.decoder.functions import blank_notes, inspect_image, make_picture
 
-__all__ = ["blank_camcorder_notes", "inspect_image", "make_picture"]
+__all__ = ["blank_notes", "inspect_image", "make_picture"]
 
 
 def _report_ended_processes(pipe: int) -> None:

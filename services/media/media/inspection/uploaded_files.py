@@ -72,11 +72,9 @@ def _video(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
     ):
         found = ffmpeg.copy(context, mime_type, files, uploaded.tell())
         try:
-            count = context.sandbox_pool.run("blank_camcorder_notes", None, [files.target])
+            context.sandbox_pool.run("blank_notes", files=[files.target])
         except WorkFailed as failure:
             raise Refused(UNREADABLE) from failure
-        if count:
-            log.info("camcorder_notes_blanked", count=count)
         size_bytes = _replace(context, upload, made, mime_type)
     return FileFacts.made_from(found, mime_type=mime_type, size_bytes=size_bytes)
 

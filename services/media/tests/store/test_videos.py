@@ -137,6 +137,19 @@ def test_what_camcorders_write_between_the_frames_is_blanked_and_the_pictures_st
     assert frames(tmp_path, stored) == frames(tmp_path, data)
 
 
+@pytest.mark.parametrize("name", ["film.webm", "film.mp4", "film.mov"])
+def test_the_comments_of_vorbis_are_blanked_and_the_sound_stays(
+    world: World, make: Callable[..., bytes], tmp_path: Path, name: str
+) -> None:
+    pictures = VP8[:2] if name == "film.webm" else H264
+    data = make(name, *pictures, "-c:a", "libvorbis", "-strict", "-2", "-sn")
+    at, told = data.index(b"encoder="), b"title=5 Main Street"
+    data = data[:at] + told + data[at + len(told) :]
+    _, stored = keep(world, data, name)
+    assert not [it for it in (*PRIVATE, b"title=") if it in stored]
+    assert packets(tmp_path, stored) == packets(tmp_path, data)
+
+
 @pytest.mark.parametrize("name", ["film.mp4", "fragments.mp4", "film.mov"])
 def test_the_index_comes_first(world: World, make: Callable[..., bytes], name: str) -> None:
     _, stored = keep(world, make(name), name)
