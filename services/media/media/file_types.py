@@ -33,7 +33,9 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
     ("video/quicktime", re.compile(rb"....(ftypqt  |moov|mdat|wide|free|skip|pnot)", re.DOTALL)),
 )
 _HEIF_BRANDS = frozenset((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"))
-_AVIF_BRANDS = frozenset((b"avif", b"avis"))
+_AVIF_BRANDS = frozenset((b"avif", b"avis", b"avio"))
+#: How the main brands of MP4 begin. Any other may be that of a camera's maker, before those of a picture.
+_MP4_BRANDS = (b"iso", b"mp4", b"M4V")
 _MP4_OR_MOV = {"video/mp4", "video/quicktime"}
 _TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
 
@@ -89,7 +91,7 @@ def _detect(head: bytes) -> str | None:
     if found is not None or head[4:8] != b"ftyp":
         return found
     end = min(int.from_bytes(head[:4], "big"), len(head))
-    main, brands = head[8:12], {head[at : at + 4] for at in (8, *range(16, end, 4))}
-    if main in _AVIF_BRANDS or (main in _HEIF_BRANDS and brands & _AVIF_BRANDS):
-        return "image/avif"
-    return "image/heic" if main in _HEIF_BRANDS else "video/mp4"
+    brands = {head[at : at + 4] for at in (8, *range(16, end, 4))}
+    if head[8:11] in _MP4_BRANDS or not brands & (_AVIF_BRANDS | _HEIF_BRANDS):
+        return "video/mp4"
+    return "image/avif" if brands & _AVIF_BRANDS else "image/heic"

@@ -301,6 +301,14 @@ def test_heic_and_avif_become_jpegs_that_look_the_same(
         assert furthest <= 24
 
 
+@pytest.mark.parametrize("mime_type", ["image/heic", "image/avif"])
+def test_an_image_whose_main_brand_is_that_of_a_maker_is_read_by_its_further_brands(
+    inspect_image: Callable[..., Any], mime_type: str
+) -> None:
+    data = samples.converted(mime_type)
+    assert inspect_image(data[:8] + b"make" + data[12:], mime_type) == inspect_image(data, mime_type)
+
+
 def test_a_converted_image_is_upright(inspect_image: Callable[..., Any]) -> None:
     found, stored = inspect_image(samples.avif(orientation=6), "image/avif")
     assert (found["width"], found["height"]) == (30, 40)
