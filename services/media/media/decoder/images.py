@@ -57,8 +57,8 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
         if mime_type in _CONVERTED:
             width, height = _convert(uploaded, mime_type, replacement)
             return {"mime_type": "image/jpeg", "width": width, "height": height, "changed": True}
-        orientation, changed = _strip(uploaded, mime_type, replacement)
-        width, height = _decode(replacement if changed else uploaded, mime_type)
+        orientation, frames, changed = _strip(uploaded, mime_type, replacement)
+        width, height = _decode(replacement if changed else uploaded, mime_type, frames)
     except Refused as refusal:
         return {"refused": str(refusal)}
     if orientation >= 5:
@@ -66,18 +66,19 @@ def inspect_image(argument: dict[str, Any], files: Sequence[int]) -> dict[str, A
     return {"mime_type": mime_type, "width": width, "height": height, "changed": changed}
 
 
-def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, bool]:
-    """Writes the image without metadata into `replacement`, if it has any. Returns orientation and whether it wrote."""
+def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int, bool]:
+    """Writes the image without metadata into `replacement`, if it has any. Returns the orientation, the number of
+    frames, and whether it wrote.
+    """
     # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
     picture = _PARSERS[mime_type](data)
-    picture.check_size()
     changed = not picture.is_all_of(data)
     if changed:
         with os.fdopen(os.dup(replacement), "wb") as to:
             to.writelines(picture.kept)
     embedded_content.check(replacement if changed else descriptor, picture.kept_metadata)
-    return picture.orientation, changed
+    return picture.orientation, picture.frames, changed
 
 
 @contextmanager
@@ -96,10 +97,11 @@ def opened(descriptor: int, mime_type: str) -> Iterator[Image.Image]:
         raise Refused(INCOMPLETE if "truncated" in str(error) else UNREADABLE) from error
 
 
-def _decode(descriptor: int, mime_type: str) -> tuple[int, int]:
+def _decode(descriptor: int, mime_type: str, frames: int) -> tuple[int, int]:
     """Decodes the first frame, to see whether it is complete. Returns its width and height, or raises Refused."""
     with opened(descriptor, mime_type) as image:
         size = image.size
+        check_pixels(*size, frames)
         if size[0] * size[1] > _DECODED_WHOLE_PIXELS:
             image.draft(None, (1, 1))  # JPEG: decodes all bytes to an eighth of the size
         image.load()

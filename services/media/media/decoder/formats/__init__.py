@@ -16,23 +16,23 @@ class Refused(Exception):
     """Raised when the file is not accepted. The text tells a person why, and what to do."""
 
 
-def check_pixels(width: int, height: int) -> None:
-    """Raises Refused for an empty image or one with too many pixels."""
-    if not width * height:
+def check_pixels(width: int, height: int, frames: int = 1) -> None:
+    """Raises Refused for an empty image, and for one that would need too much memory or time when it is decoded."""
+    pixels = width * height
+    if not pixels:
         raise Refused(UNREADABLE)
-    if width * height > MAX_PIXELS:
+    if pixels > MAX_PIXELS:
         raise Refused(
             f"The picture has more than {MAX_PIXELS // 1_000_000} megapixels. Make it smaller, and upload that."
         )
+    if frames > MAX_FRAMES or (frames > 1 and pixels * frames > MAX_ANIMATION_PIXELS):
+        raise Refused("The animation has too many frames. Make it shorter or smaller, or upload it as MP4.")
 
 
 @dataclass
 class ParsedImage:
     """An image file, taken apart: its properties and the parts that are stored."""
 
-    #: As stored, before rotation.
-    width: int = 0
-    height: int = 0
     #: 1 upright, 5 to 8 rotated by 90 degrees; 0: EXIF or XMP do not say.
     exif_orientation: int = 0
     xmp_orientation: int = 0
@@ -55,12 +55,3 @@ class ParsedImage:
                 return False
             at += len(part)
         return at == len(data)
-
-    def check_size(self) -> None:
-        """Raises Refused for an image that would need too much memory when it is decoded (a decompression bomb)."""
-        check_pixels(self.width, self.height)
-        pixels = self.width * self.height
-        if self.frames > MAX_FRAMES or (self.frames > 1 and pixels * self.frames > MAX_ANIMATION_PIXELS):
-            raise Refused(
-                "The animation has too many frames. Make it shorter or smaller, or upload it as MP4."
-            )

@@ -16,9 +16,8 @@ def parse(data: memoryview) -> ParsedImage:
     """Parses a GIF file. Accepts a missing end mark, as decoders do, and adds it. Raises Refused for a damaged file."""
     if len(data) < 13:
         raise Refused(INCOMPLETE)
-    picture = ParsedImage()
-    picture.width, picture.height = struct.unpack_from("<HH", data, 6)
-    end = 13 + _table_bytes(data[10])
+    check_pixels(*struct.unpack_from("<HH", data, 6))
+    picture, end = ParsedImage(), 13 + _table_bytes(data[10])
     picture.kept.append(data[:end])
     while (found := _BLOCK.search(data, end)) is not None and found[0] != _TRAILER:
         at = found.start()

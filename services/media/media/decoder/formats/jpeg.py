@@ -11,9 +11,8 @@ _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]", re.DOTALL)
 _SCAN_END = re.compile(rb"\xff[^\x00-\xbf\xd0-\xd7\xdc\xff]", re.DOTALL)
 #: Decoders need a full pass for each scan; real progressive files have about ten. Our choice.
 _MAX_SCANS = 100
-_FRAMES = frozenset({0xC0, 0xC1, 0xC2, 0xC3, 0xC5, 0xC6, 0xC7, 0xC9, 0xCA, 0xCB, 0xCD, 0xCE, 0xCF})
-#: Huffman and arithmetic tables, quantisation, restart interval.
-_TABLES = frozenset({0xC4, 0xCC, 0xDB, 0xDD})
+#: Frame headers, Huffman and arithmetic tables, quantisation, restart interval.
+_IMAGE = frozenset({*range(0xC0, 0xC8), *range(0xC9, 0xD0), 0xDB, 0xDD})
 _EOI, _SOS, _LINES, _COMMENT = 0xD9, 0xDA, 0xDC, 0xFE
 _APPLICATION = range(0xE0, 0xF0)
 _EXIF, _XMP = b"Exif\0\0", b"http://ns.adobe.com/xap/1.0/\0"
@@ -34,12 +33,7 @@ def parse(data: memoryview) -> ParsedImage:
             scans += 1
             end = _found(_SCAN_END, data, end).start()
             picture.kept.append(data[at:end])
-        elif kind in _FRAMES:
-            if len(segment) < 10:
-                raise Refused(UNREADABLE)
-            picture.height, picture.width = struct.unpack_from(">HH", segment, 5)
-            picture.kept.append(segment)
-        elif kind in _TABLES:
+        elif kind in _IMAGE:
             picture.kept.append(segment)
         elif kind in _APPLICATION:
             _application(kind, segment, picture, head)
@@ -48,7 +42,7 @@ def parse(data: memoryview) -> ParsedImage:
         at = end
         if scans > _MAX_SCANS:
             raise Refused("The picture takes too long to open. Save it as a new JPEG, and upload that.")
-    if not scans or not picture.width:
+    if not scans:
         raise Refused(INCOMPLETE)
     if picture.orientation != 1:
         block = _EXIF + exif.orientation_block(picture.orientation)

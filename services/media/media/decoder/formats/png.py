@@ -56,11 +56,7 @@ def _chunk(kind: bytes, body: Bytes) -> bytes:
 
 def _other(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
     body = chunk[8:-4]
-    if kind == b"IHDR":
-        if len(body) != 13:
-            raise Refused(UNREADABLE)
-        picture.width, picture.height = struct.unpack_from(">II", body)
-    elif kind == b"fcTL":
+    if kind == b"fcTL":
         picture.frames += 1
     elif kind == b"eXIf":
         picture.exif_orientation = exif.orientation(bytes(body))

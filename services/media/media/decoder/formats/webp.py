@@ -2,7 +2,7 @@
 
 import struct
 
-from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, exif
+from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, check_pixels, exif
 
 _KEPT = frozenset((b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP"))
 _EXIF_FLAG, _XMP_FLAG = 0x08, 0x04
@@ -22,7 +22,9 @@ def parse(data: memoryview) -> ParsedImage:
         chunk = data[at : at + 8 + length + (length & 1)]
         at += len(chunk)
         if not chunks:
-            picture.width, picture.height = _size(kind, chunk[8:])
+            check_pixels(
+                *_size(kind, chunk[8:])
+            )  # Pillow reserves memory for the canvas when it opens the file
         if kind in _KEPT:
             chunks.append(chunk)
             picture.frames += kind == b"ANMF"
