@@ -36,7 +36,6 @@ _HEIF_BRANDS = frozenset((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", 
 _AVIF_BRANDS = frozenset((b"avif", b"avis", b"avio"))
 #: How the main brands of MP4 begin. Any other may be that of a camera's maker, before those of a picture.
 _MP4_BRANDS = (b"iso", b"mp4", b"M4V")
-_MP4_OR_MOV = {"video/mp4", "video/quicktime"}
 _TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
 
 
@@ -74,7 +73,7 @@ def true_type(declared: str, head: bytes) -> str:
         raise ApiError(INVALID_FILE_CONTENT, message)
     if declared in (UNDECLARED, found):
         return found
-    if {declared, found} == _MP4_OR_MOV:
+    if {declared, found} == {"video/mp4", "video/quicktime"}:
         # Cameras and programs mix them up; only the brand of QuickTime is certain.
         return found if head[4:12] == b"ftypqt  " else declared
     # Phones convert HEIC to JPEG when they hand it over, and some keep its name.

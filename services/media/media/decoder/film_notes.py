@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 #: The UUID of the message, and the name at its beginning.
-_UUID, _NAME = bytes.fromhex("17ee8c60f84d11d98cd60800200c9a66"), b"MDPM"
-_MESSAGE = re.compile(re.escape(_UUID + _NAME))
+_MESSAGE = re.compile(re.escape(bytes.fromhex("17ee8c60f84d11d98cd60800200c9a66")) + b"(MDPM)")
 #: What precedes it: its type, `user_data_unregistered`, and its size, the sum of these bytes (H.264, annex D).
 _TYPE_AND_SIZE = re.compile(rb"\x05(\xff*.)\Z", re.DOTALL)
 #: A model's notes have some hundred bytes: this many bytes of a size are enough.
@@ -30,10 +29,9 @@ def blank_notes(_argument: Any, files: Sequence[int]) -> None:
     """Overwrites the notes of camcorders and the comments of Vorbis in the video `files[0]`, an open descriptor."""
     with mmap.mmap(files[0], 0) as data:
         for message in _MESSAGE.finditer(data):
-            at = message.start()
-            head = _TYPE_AND_SIZE.search(data[max(0, at - _SIZE_BYTES - 1) : at])
-            size = sum(head[1]) if head else len(_UUID + _NAME)
-            _blank(data, at + len(_UUID), size - len(_UUID))
+            uuid, name = message.start(), message.start(1)
+            head = _TYPE_AND_SIZE.search(data[max(0, uuid - _SIZE_BYTES - 1) : uuid])
+            _blank(data, name, sum(head[1]) - (name - uuid) if head else len(message[1]))
         for header in _COMMENTS.finditer(data):
             laced, plain = header.groups(b"")
             length = (sum(laced) or int.from_bytes(plain, "big")) - _NO_COMMENTS_BYTES

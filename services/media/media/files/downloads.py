@@ -48,12 +48,10 @@ def _file(context: AppContext, row: MediaRow, request: GetFiles, began: float) -
 def _facts(row: MediaRow, made: Rendition | None) -> FileFacts:
     if made is None:
         return row.facts
-    return FileFacts(
+    return FileFacts.made_from(
+        made,
         type=row.kind,
         mime_type=made.need.mime_type,
-        size_bytes=made.size_bytes or 0,
-        width=made.width,
-        height=made.height,
         duration_seconds=made.duration_seconds or row.duration_seconds,
         frame_rate=made.need.frame_rate or row.frame_rate,
     )

@@ -23,8 +23,7 @@ def begin(context: AppContext, caller: Caller, request: BeginParts) -> UploadPar
         Part(number=number, url=context.bucket.part_url(name, parts_id, number, size_bytes, PARTS_RESERVED))
         for number, size_bytes in enumerate(_sizes(upload), 1)
     )
-    expires_at = upload.expires_at
-    return UploadParts(upload_id=upload.id, part_size_bytes=PART_BYTES, parts=parts, expires_at=expires_at)
+    return UploadParts.made_from(upload, upload_id=upload.id, parts=parts)
 
 
 def _parts_id(context: AppContext, upload: Upload) -> str:

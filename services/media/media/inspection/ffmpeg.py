@@ -32,7 +32,6 @@ LIMITS = Limits(memory_bytes=1280 * 2**20, seconds=60, cpu_seconds=20, file_byte
 _ROOM_BYTES = 2**20
 #: ffmpeg was ended by its time limit or by the system, and did not fail at the video.
 _ENDED_FROM_OUTSIDE = (-signal.SIGALRM, -signal.SIGKILL)
-_NO_SPACE = "No space left on device"
 #: ffmpeg's messages about packets that lie beyond the end of the file. It copies what is there, and does not fail.
 _ENDS_EARLY = re.compile(
     r"partial file|corrupt input packet|Error during demuxing|ended prematurely|Truncating packet"
@@ -117,7 +116,7 @@ def run(
         log.warning("ffmpeg_not_run", problem=str(error))
         raise FfmpegEnded(SERVICE_UNAVAILABLE, retry_after_seconds=2) from error
     output = kept.decode(errors="replace")
-    if status in _ENDED_FROM_OUTSIDE or _NO_SPACE in output:
+    if status in _ENDED_FROM_OUTSIDE or "No space left on device" in output:
         log.warning("ffmpeg_ended", status=status, problem=output[-500:])
         kind = FfmpegEnded if status in _ENDED_FROM_OUTSIDE else ApiError
         raise kind(SERVICE_UNAVAILABLE, retry_after_seconds=5)
