@@ -32,12 +32,20 @@ CONVERTED_TYPES: dict[str, tuple[str, ...]] = {
 
 MediaIds = tuple[str, ...]
 
+#: No id of an account begins so.
+_COPIES = "copies:"
+
 
 def owner_of_copies(account_id: str) -> str:
     """Returns the account that owns the copies of files at other servers which the posts of `account_id` name: they are
     in no list, and do not use storage quota (spec "media_urls").
     """
-    return f"copies:{account_id}"
+    return f"{_COPIES}{account_id}"
+
+
+def owns_copies(account_id: str) -> bool:
+    """Whether the account owns copies of files at other servers (`owner_of_copies`), and not files of a person."""
+    return account_id.startswith(_COPIES)
 
 
 def thumbnail_of(name: str) -> str:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psycopg2
 import requests
 
 from e2e_kit.waiting import until
@@ -35,6 +36,13 @@ class Stack:
     @property
     def root_url(self) -> str:
         return self.base_url.removesuffix("/api/v1")
+
+    def rows(self, service: str, statement: str) -> list[tuple[Any, ...]]:
+        """Returns the rows that a statement finds in the database of a service."""
+        url = self.env[f"DATABASE_URL_{service.upper()}"].replace("+psycopg2", "")
+        with psycopg2.connect(url) as connection, connection.cursor() as cursor:
+            cursor.execute(statement)
+            return list(cursor)
 
     def states(self) -> dict[str, dict[str, Any]]:
         """Returns process name → {state, pid, starts (how often the process has been started), …}."""

@@ -5,9 +5,10 @@ import uuid
 import pytest
 from e2e_kit.api import Json, refused
 from e2e_kit.files import MB, used_bytes
-from e2e_kit.operator import Account, Operator
+from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import await_post, schedule
 from e2e_kit.simulator import Simulator
+from e2e_kit.stack import Stack
 from e2e_kit.waiting import until
 
 #: A short video is made to fit at the lowest priority, beside other tests.
@@ -43,6 +44,20 @@ def test_a_photo_that_a_platform_does_not_take_is_made_to_fit_when_the_post_is_d
     [held] = simulator.posts(account.pages[platform])
     assert (held["media"][0]["type"], held["media"][0]["bytes"] <= most) == ("photo", True)
     assert (account.api.get("/media")["media"], used_bytes(account.api)) == ([], 0)
+
+
+def test_a_post_on_several_pages_copies_and_converts_a_file_once(
+    accounts: Accounts, simulator: Simulator, stack: Stack, photo: str
+) -> None:
+    account = accounts.new(pages=("IG",))
+    first = account.pages["IG"]
+    pages = [first, *(accounts.page(account.brand_id, "IG") for _ in range(3))]
+    body = {"media_urls": [sample(photo, "photo-1080x1080.png")], "message": "x"}
+    account.api.post("/posts/publish", {"page_ids": [page["id"] for page in pages], **body}, 201)
+    assert [len(simulator.posts(page)) for page in pages] == [1] * 4
+    copies = f"SELECT id FROM media WHERE account_id = 'copies:{account.user_id}'"
+    assert len(stack.rows("media", copies)) == 1
+    assert len(stack.rows("media", f"SELECT 1 FROM renditions WHERE media_id IN ({copies})")) == 1
 
 
 @pytest.mark.prompt

@@ -51,9 +51,9 @@ def begin(context: AppContext, caller: Caller, request: BeginUpload) -> UploadTi
 
 def reserve(context: AppContext, caller: Caller, request: BeginUpload | BeginParts) -> Upload:
     """Reserves storage for an upload and returns its row. A repeated operation gets the multipart upload that it began;
-    if it uploads a generated file again, its earlier reservation ends. Raises UPLOAD_ERROR for a type that is not
-    accepted, INVALID_FILE_CONTENT for an empty file, FILE_TOO_LARGE, and QUOTA_EXCEEDED if the account has too little
-    storage left.
+    if it uploads a generated file again, its earlier reservation ends. Several processes may upload a copy at once: one
+    is kept. Raises UPLOAD_ERROR for a type that is not accepted, INVALID_FILE_CONTENT for an empty file,
+    FILE_TOO_LARGE, and QUOTA_EXCEEDED if the account has too little storage left.
     """
     plan = PLANS[caller.tier]
     ending = names.ending(request.filename)

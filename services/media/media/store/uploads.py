@@ -7,6 +7,7 @@ from sqlalchemy import and_, delete, insert, select, text, update
 
 from chassis.db.clock import clock_now
 from chassis.ids import is_id
+from contracts.media import owns_copies
 from media.models import Upload, uploads
 from media.store import REAL_NOW, Store, is_unleased, next_rows
 from media.store.attachments import COUNTED_FOR
@@ -75,7 +76,9 @@ class Uploads(Store):
         return self._first(select(uploads).where(begun, is_valid), Upload)
 
     def take_of_operation(self, account_id: str, operation_id: str) -> list[Upload]:
-        """Ends and returns the operation's earlier uploads that are not being inspected."""
+        """Ends and returns the operation's earlier uploads that are not being inspected. Those of copies stay."""
+        if owns_copies(account_id):
+            return []
         begun = _of_operation(account_id, operation_id)
         return self._all(delete(uploads).where(begun, is_unleased(uploads)).returning(uploads), Upload)
 

@@ -84,6 +84,16 @@ def test_one_operation_of_ai_makes_one_file(world: World) -> None:
     assert world.used() == first.size_bytes
 
 
+def test_processes_that_copy_the_same_file_at_once_get_the_same_copy(world: World) -> None:
+    copier, data = world.caller(api.owner_of_copies("usr_a")), samples.picture("image/png")
+    tickets = [world.put(data, copier, generated=True) for _ in range(3)]
+    copies = at_once(3, lambda number: world.commit(tickets[number], len(data), copier).media_id)
+    assert copies == [copies[0]] * 3
+    world.sweep()
+    assert len(world.object_names()) == 1
+    assert world.used(copier.account_id) == len(data)
+
+
 def test_uploads_of_one_operation_are_not_mixed_up(world: World) -> None:
     caller = world.caller()
     assert world.media(caller).media_id != world.media(caller).media_id

@@ -25,7 +25,7 @@ from publishing.posts.schedule import new_post
 from publishing.records import PageRow, Post, reached
 from publishing.sending.context import SendingContext
 from publishing.sending.delivery import deliver
-from publishing.sending.post_files import await_ready
+from publishing.sending.post_files import await_ready, name_of_copies
 from publishing.store.pages import Pages
 from publishing.store.posts import Posts
 from publishing.store.sending import AttemptOutcome, Claim, Sending
@@ -80,7 +80,8 @@ def _publish(
         check_first_comment(app, request, page)
         check_content(app, request, page, partial(attachment.attach, page.platform))
         seconds = min(_FILES_SECONDS, answer.left_seconds)
-        await_ready(app, caller, post_id, page.platform, attachment.files, request.media_urls, seconds)
+        name = name_of_copies(caller.operation_id, post_id, page.id)
+        await_ready(app, caller, name, page.platform, attachment.files, request.media_urls, seconds)
         page, post = _claim(app, caller, request, attachment, answer)
     answer.post_id = post.id
     try:

@@ -8,6 +8,7 @@ upload, or the account has too many copies at the moment.
 import hashlib
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -19,7 +20,14 @@ from chassis.bus.clients import remote
 from chassis.http.addresses import UnsafeAddress
 from chassis.http.guarded_client import FetchFailed, Stream, stream
 from contracts.caller import Caller
-from contracts.errors import FILE_TOO_LARGE, NOT_FOUND, QUOTA_EXCEEDED, SERVICE_UNAVAILABLE, ApiError
+from contracts.errors import (
+    FILE_TOO_LARGE,
+    MEDIA_PROCESSING,
+    NOT_FOUND,
+    QUOTA_EXCEEDED,
+    SERVICE_UNAVAILABLE,
+    ApiError,
+)
 from contracts.media import BeginUpload, CommitUpload, MediaApi, UploadId, owner_of_copies
 from contracts.record import Nothing
 from publishing.config import Settings
@@ -48,11 +56,16 @@ _USED_SECONDS = 12 * 3600
 _COMMIT_SECONDS = 30.0
 #: While the media service is busy, the call is repeated for this long, with this pause. Our choice.
 _BUSY_SECONDS, _BUSY_PAUSE_SECONDS = 60.0, 1.0
+#: The Retry-After of a publish whose files are still being fetched. Our choice.
+_FETCH_AGAIN_SECONDS = 2
+_STILL_FETCHED = "The files at media_urls are still being fetched. Nothing was sent."
+#: The copies that this process is making, by the ids of account and operation.
+_under_way: dict[tuple[str, str | None], Future[str | None]] = {}
 
 
 def copier(account_id: str, name: str, url: str) -> Caller:
-    """Returns the caller in whose name the file at the URL is copied. `name` names the post: as long as it is the same,
-    so is the copy.
+    """Returns the caller in whose name the file at the URL is copied. `name` names the post, or all posts of a request:
+    as long as it is the same, so is the copy.
     """
     operation = f"{name}\n{url}\n{int(time.time() // _USED_SECONDS)}"
     owner = owner_of_copies(account_id)
@@ -60,13 +73,39 @@ def copier(account_id: str, name: str, url: str) -> Caller:
     return Caller(account_id=owner, user_id=owner, tier=_TIER, operation_id=f"copy:{digest}")
 
 
+def still_fetched() -> ApiError:
+    """Builds the error MEDIA_PROCESSING for files that are still being copied."""
+    return ApiError(MEDIA_PROCESSING, _STILL_FETCHED, retry_after_seconds=_FETCH_AGAIN_SECONDS)
+
+
 def copy(media: MediaApi, settings: Settings, caller: Caller, url: str, seconds: float) -> str | None:
     """Copies the file at the URL into our storage and returns its media id; None for a file that cannot be copied.
-    `caller` is from `copier`. A repeated call returns the same copy without asking the file's server.
+    `caller` is from `copier`. A repeated call returns the same copy without asking the file's server. While this
+    process makes the copy already, waits for it and returns or raises the same.
 
-    `seconds` limits the transfer. Raises PlatformRefusal if the file's server or the storage fails, and the errors of
-    the media service: those of a file that it does not accept, and SERVICE_UNAVAILABLE.
+    `seconds` limits the transfer or the wait. Raises PlatformRefusal if the file's server or the storage fails, and the
+    errors of the media service: those of a file that it does not accept, and SERVICE_UNAVAILABLE. Raises
+    MEDIA_PROCESSING if the other call takes longer than `seconds`.
     """
+    key, mine = (caller.account_id, caller.operation_id), Future[str | None]()
+    other = _under_way.setdefault(key, mine)
+    if other is not mine:
+        wait((other,), seconds)
+        if not other.done():
+            raise still_fetched()
+        return other.result()
+    try:
+        mine.set_result(_copy(media, settings, caller, url, seconds))
+    except BaseException as error:  # the end of a thread is not the others' error
+        mine.set_exception(error if isinstance(error, Exception) else ApiError(SERVICE_UNAVAILABLE))
+        raise
+    finally:
+        del _under_way[key]
+    return mine.result()
+
+
+def _copy(media: MediaApi, settings: Settings, caller: Caller, url: str, seconds: float) -> str | None:
+    """Does the work of `copy`. If another process makes the same copy, the media service keeps one file of both."""
     try:
         made = media.get_made(caller, Nothing()).media_id
     except ApiError as error:
@@ -105,11 +144,6 @@ def _committed(media: MediaApi, caller: Caller, request: CommitUpload) -> str:
         try:
             return remote(media.commit_upload)(caller, request, timeout_seconds=_COMMIT_SECONDS).media_id
         except ApiError as error:
-            if error.row is NOT_FOUND:  # another process began to copy the file too, which ended this upload
-                made = media.get_made(caller, Nothing()).media_id
-                if made is None:
-                    raise ApiError(SERVICE_UNAVAILABLE) from error
-                return made
             if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
                 raise
         time.sleep(_BUSY_PAUSE_SECONDS)

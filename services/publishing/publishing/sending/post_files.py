@@ -27,9 +27,6 @@ _FILES_SECONDS = 30.0
 #: Seconds until a file is asked for again: if the media service names no time, and while a client waits. A picture
 #: takes about a second.
 _NOT_READY_SECONDS, _LOOK_SECONDS = 5.0, 0.5
-#: The Retry-After of a publish whose files are still being fetched. Our choice.
-_FETCH_AGAIN_SECONDS = 2
-_STILL_FETCHED = "The files at media_urls are still being fetched. Nothing was sent."
 
 
 class FilesNotReady(Exception):
@@ -50,17 +47,24 @@ def held(app: AppContext, post: Post) -> tuple[MediaSource, ...]:
     return tuple(_source(found[media_id]) for media_id in post.media_ids)
 
 
+def name_of_copies(operation_id: str | None, post_id: str, page_id: str) -> str:
+    """Returns the name under which the files of a post are copied: one for all posts of a request. The operation ids of
+    a request for several pages differ in the page's id at their end.
+    """
+    return (operation_id or post_id).removesuffix(f"_{page_id}")
+
+
 def await_ready(
     app: AppContext,
     caller: Caller,
-    post_id: str,
+    name: str,
     platform: str,
     files: Sequence[Attached],
     urls: Sequence[str],
     seconds: float,
 ) -> None:
-    """Waits until the media service has converted the files, and those at `urls`, for the platform. Raises
-    MEDIA_PROCESSING after `seconds`.
+    """Waits until the media service has converted the files, and those at `urls`, for the platform. Files at other
+    servers are copied in the name of `name`, which is from `name_of_copies`. Raises MEDIA_PROCESSING after `seconds`.
 
     Raises SERVICE_UNAVAILABLE if the media service cannot be asked. Ignores other errors, because `held` and `by_url`
     raise them again.
@@ -71,8 +75,7 @@ def await_ready(
     try:
         for number, url in enumerate(urls):
             if number and time.monotonic() > give_up_at:  # the next call will find the copies that are made
-                raise ApiError(MEDIA_PROCESSING, _STILL_FETCHED, retry_after_seconds=_FETCH_AGAIN_SECONDS)
-            name = caller.operation_id or post_id
+                raise fetched_files.still_fetched()
             waits.append(_prepared(app, caller, name, platform, url, give_up_at - time.monotonic()))
         while waits:
             try:
@@ -148,10 +151,14 @@ def _own(app: AppContext, post: Post, url: str) -> MediaSource | None:
 
 
 def _copied(app: AppContext, post: Post, url: str) -> MediaSource:
-    """Returns our copy of a file at another server; the file itself if it cannot be copied. A post that somebody
-    retries gets a new copy, because the file may have been replaced meanwhile."""
-    retry = f" {post.attempts_before}" if post.origin == "scheduled" and post.attempts_before else ""
-    copier = fetched_files.copier(post.account_id, (post.operation_id or post.id) + retry, url)
+    """Returns our copy of a file at another server; the file itself if it cannot be copied. All posts of a request that
+    are due at the same time share the copy. A post that somebody retries or moves to another time gets a new copy,
+    because the file may have been replaced meanwhile.
+    """
+    name = name_of_copies(post.operation_id, post.id, post.page_id)
+    if post.origin == "scheduled":
+        name = f"{post.id} {post.attempts_before}" if post.attempts_before else f"{name} {post.scheduled_at}"
+    copier = fetched_files.copier(post.account_id, name, url)
     with _refusals(f"{url}: "):
         seconds = app.settings.media_transfer_seconds
         media_id = fetched_files.copy(app.media, app.settings, copier, url, seconds)

@@ -1,8 +1,11 @@
 """The way of a post's files from the storage to the platform, against the simulator, which also plays the storage."""
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +13,14 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
-from contracts.errors import FILE_TOO_LARGE, INVALID_FILE_CONTENT, NOT_FOUND, QUOTA_EXCEEDED, ApiError
+from contracts.errors import (
+    FILE_TOO_LARGE,
+    INVALID_FILE_CONTENT,
+    MEDIA_PROCESSING,
+    NOT_FOUND,
+    QUOTA_EXCEEDED,
+    ApiError,
+)
 from contracts.media import MediaFile
 from publishing.config import Settings
 from publishing.platforms.base import Content, PlatformRefusal, Refusal
@@ -21,6 +31,7 @@ from publishing.sending import post_files as files
 
 from .simulated import Page, Simulator
 
+MONDAY = datetime(2026, 11, 30, 9, tzinfo=UTC)
 HOST = "http://media.posthaste.test/media"
 PHOTO, FILM = "photo-800x800.jpg", "video-5s.mp4"
 
@@ -76,11 +87,23 @@ def post(app: Any, *media_ids: str, urls: tuple[str, ...] = (), platform: str = 
         files=attached,
         owner=owner,
         id="pst_1",
+        page_id="pag_1",
         operation_id=None,
         account_id="usr_a",
         origin="scheduled",
+        scheduled_at=MONDAY,
         attempts_before=0,
     )
+
+
+def posts(app: Any, count: int, **fields: Any) -> list[Any]:
+    """Returns posts that one request made for several pages, each with the same URL."""
+    made = [post(app, urls=(f"{HOST}/{PHOTO}",)) for _ in range(count)]
+    for number, one in enumerate(made):
+        one.id, one.page_id = f"pst_{number}", f"pag_{number}"
+        one.operation_id = f"op_pag_{number}" if number else "op"
+        vars(one).update(fields)
+    return made
 
 
 @pytest.mark.parametrize("names", [(PHOTO,), (PHOTO, "photo-500x500.jpg", PHOTO), (FILM,)])
@@ -145,17 +168,73 @@ def test_a_post_that_somebody_retries_gets_a_new_copy(app: Any, storage: dict[st
     assert len(storage) == 2
 
 
-def test_a_copy_that_another_process_began_too_is_used(app: Any, media: Any) -> None:
-    """The second to begin ends the upload of the first."""
-    commit = media.commit_upload
+@pytest.mark.parametrize("origin", ["scheduled", "immediate"])
+def test_the_posts_of_one_request_use_one_copy(app: Any, storage: dict[str, bytes], origin: str) -> None:
+    for one in posts(app, 3, origin=origin):
+        files.by_url(app, one)
+    assert len(storage) == 1
 
-    def committed(caller: Any, request: Any, *, timeout_seconds: float) -> Any:
-        commit(caller, request, timeout_seconds=timeout_seconds)
-        raise ApiError(NOT_FOUND)
 
-    media.commit_upload = committed
-    [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
-    assert source.url == media.files["med_1"].public_url
+def test_a_post_that_is_moved_or_retried_gets_a_copy_of_its_own(app: Any, storage: dict[str, bytes]) -> None:
+    first, moved, retried, other = posts(app, 4)
+    moved.scheduled_at += timedelta(minutes=30)
+    retried.attempts_before = other.attempts_before = 4
+    for one in (first, moved, retried, other):
+        files.by_url(app, one)
+    assert len(storage) == 4
+
+
+@pytest.fixture
+def both_at_once(app: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[Future[Any]]]:
+    """`both_at_once()` sends two posts of one request: the second asks for the copy while the first makes it."""
+    store, wait, is_waiting = fetched_files.store, fetched_files.wait, threading.Event()
+
+    def store_late(*arguments: Any) -> None:
+        assert is_waiting.wait(30)
+        store(*arguments)
+
+    def waits(*arguments: Any) -> Any:
+        is_waiting.set()
+        return wait(*arguments)
+
+    def send() -> list[Future[Any]]:
+        monkeypatch.setattr(fetched_files, "store", store_late)
+        monkeypatch.setattr(fetched_files, "wait", waits)
+        with ThreadPoolExecutor(2) as threads:
+            return [threads.submit(files.by_url, app, one) for one in posts(app, 2)]
+
+    return send
+
+
+def test_posts_that_are_sent_at_once_wait_for_the_copy_that_one_of_them_makes(
+    both_at_once: Callable[[], list[Future[Any]]], storage: dict[str, bytes]
+) -> None:
+    first, second = ([source.url for source in sent.result()] for sent in both_at_once())
+    assert (first, len(storage)) == (second, 1)
+
+
+@pytest.mark.parametrize("error", [ApiError(INVALID_FILE_CONTENT), MemoryError(), SystemExit()])
+def test_posts_that_wait_for_a_copy_are_told_that_it_failed(
+    both_at_once: Callable[[], list[Future[Any]]], media: Any, error: BaseException
+) -> None:
+    """If the thread that copies ends, the others may try again."""
+    media.refusal = error
+    raised = [type(sent.exception()) for sent in both_at_once()]
+    of_thread = PlatformRefusal if isinstance(error, ApiError) else type(error)
+    of_other = PlatformRefusal if isinstance(error, SystemExit) else of_thread
+    assert set(raised) == {of_thread, of_other}
+    assert media.calls.count("begin") == 1
+    assert fetched_files._under_way == {}
+
+
+def test_a_post_waits_no_longer_for_a_copy_than_it_may(app: Any) -> None:
+    url = f"{HOST}/{PHOTO}"
+    caller = fetched_files.copier("usr_a", "op", url)
+    fetched_files._under_way[caller.account_id, caller.operation_id] = Future()
+    with pytest.raises(ApiError, match="still being fetched") as refusal:
+        fetched_files.copy(app.media, app.settings, caller, url, 0.0)
+    assert refusal.value.row is MEDIA_PROCESSING
+    fetched_files._under_way.clear()
 
 
 def test_a_media_service_that_makes_no_copies_leaves_files_as_they_are(app: Any, media: Any) -> None:
