@@ -84,7 +84,7 @@ class Media(Stored):
     #: ffmpeg's names of them; null: a photo, or stored before 1.4.0.
     video_codec: str | None
     audio_codec: str | None
-    #: Of the thumbnail; null: there is none yet, 0: none can be made. It does not count against the quota.
+    #: Of the thumbnail; null: there is none yet, 0: there will be none. It does not count against the quota.
     thumbnail_size_bytes: int | None
     #: Real time: when the thumbnail is made, or tried again.
     thumbnail_due_at: datetime

@@ -11,6 +11,7 @@ from chassis.db.clock import clock_now
 from chassis.db.ranges import distinct_values
 from chassis.ids import is_id
 from contracts.caller import Caller
+from contracts.media import owns_copies
 from contracts.renditions import FileFacts
 from media.models import MediaRow, Upload, attachments, deletions, media
 from media.store import REAL_NOW, Store, next_rows
@@ -70,6 +71,7 @@ class Files(Store):
         copied = ("account_id", "brand_ids", "operation_id", "generated", "key", "filename", "slug")
         values = {name: value for name, value in asdict(facts).items() if name != "type"}
         values |= {name: getattr(upload, name) for name in copied}
+        values["thumbnail_size_bytes"] = 0 if owns_copies(upload.account_id) else None  # nobody would see it
         added = insert(media).values(id=media_id, upload_id=upload.id, created_at=clock_now(), **values)
         return self._count(added.on_conflict_do_nothing()) == 1
 

@@ -12,7 +12,7 @@ from media_kit.world import World
 from PIL import Image
 
 from contracts.errors import SERVICE_UNAVAILABLE, ApiError
-from contracts.media import LocateFile, Media, MediaId
+from contracts.media import LocateFile, Media, MediaId, owner_of_copies
 from media.files import downloads, library, thumbnails
 from media.inspection import rendition_making
 from media.inspection.ffmpeg import FfmpegEnded
@@ -96,6 +96,14 @@ def test_a_black_video_and_hdr_have_thumbnails_too(world: World, film) -> None:
         pass
     assert thumbnail(world, black).size == (64, 48)
     assert thumbnail(world, hdr).size == (320, 180)
+
+
+def test_a_copy_of_a_file_at_another_server_gets_none_because_nobody_sees_it(world: World) -> None:
+    world.media(world.caller(owner_of_copies("usr_a")), generated=True)
+    shown = world.media(generated=True)
+    world.run("UPDATE media SET thumbnail_due_at = now()")
+    assert [thumbnails.make_due(world.context), thumbnails.make_due(world.context)] == [1, 0]
+    assert show(world, shown).thumbnail_url
 
 
 def test_an_old_file_gets_a_thumbnail_after_newer_ones(world: World) -> None:
