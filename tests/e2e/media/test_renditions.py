@@ -4,15 +4,17 @@ the platform takes it, and each is sent once.
 
 import io
 import random
+import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
-import psycopg2
+import imageio_ffmpeg
+import psutil
 import pytest
 from e2e_kit.api import Json
-from e2e_kit.files import MB, uploaded
+from e2e_kit.files import MB, sample, uploaded
 from e2e_kit.operator import Account, Accounts, Operator
 from e2e_kit.posting import PUBLISH_SECONDS, await_post, schedule
 from e2e_kit.simulator import Simulator
@@ -26,8 +28,12 @@ _HEIC = Path(__file__).parents[3] / "services/media/tests/media_kit/turned.heic"
 PHOTO_BYTES = {"FB": 10 * MB, "IG": 8 * MB, "LN": 8 * MB, "TT": 20 * MB, "TW": 5 * MB}
 #: Five pictures one after the other, on a slow platform.
 SENT_SECONDS = 300.0
-#: A claim lapses after 30 s.
-KILLED_SECONDS = 90.0
+#: A claim lapses after 30 s. The video is encoded at the lowest priority, beside other work.
+KILLED_SECONDS = 180.0
+#: The sandboxed processes end when they notice that the service is gone.
+ENDED_SECONDS = 10.0
+#: How often the video repeats the sample of 30 s: encoding it takes seconds, and the kill some hundredths of one.
+REPEATED = 4
 #: Fetching a file of 60 MB and its thumbnail, on a busy machine.
 BEGUN_SECONDS = 60.0
 
@@ -57,9 +63,11 @@ def animated_gif() -> bytes:
     return saved(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=100)
 
 
+#: Making it fit takes seconds.
+LARGE = "108mp.jpg"
 PICTURES: dict[str, tuple[str, Callable[[], bytes]]] = {
     "12mp.jpg": ("image/jpeg", lambda: phone_photo(4_032, 3_024)),
-    "108mp.jpg": ("image/jpeg", lambda: phone_photo(12_000, 9_000)),
+    LARGE: ("image/jpeg", lambda: phone_photo(12_000, 9_000)),
     "phone.heic": ("image/heic", _HEIC.read_bytes),
     "logo.png": ("image/png", transparent_png),
     "loop.gif": ("image/gif", animated_gif),
@@ -126,39 +134,77 @@ def test_validate_tells_what_will_be_made_of_a_picture_and_refuses_only_its_shap
     assert "Instagram takes photos between 0.75:1 and 1.91:1, this one is 2000 x 800" in error["message"]
 
 
+@pytest.fixture(scope="module")
+def long_webm(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A WebM of two minutes, which X does not take: it must be encoded anew."""
+    folder, url = tmp_path_factory.mktemp("video"), stack.env["SAMPLE_VIDEO_URL"]
+    once = sample(stack.env["SIMULATOR_URL"], f"{url.rpartition('/')[0]}/video-30s.webm")
+    (folder / "once.webm").write_bytes(once)
+    repeated = ("-stream_loop", str(REPEATED - 1), "-i", "once.webm", "-c", "copy", "made.webm")
+    subprocess.run((imageio_ffmpeg.get_ffmpeg_exe(), "-v", "error", *repeated), cwd=folder, check=True)
+    return (folder / "made.webm").read_bytes()
+
+
 @pytest.mark.alone
-def test_a_post_goes_out_once_when_media_is_killed_while_it_makes_its_picture(
-    accounts: Accounts, operator: Operator, stack: Stack, simulator: Simulator, pictures: dict[str, bytes]
+@pytest.mark.parametrize(
+    ("kind", "platform", "program"), [("photo", "TT", "python"), ("video", "TW", "libx264")]
+)
+def test_a_post_goes_out_once_when_media_is_killed_while_it_makes_its_picture_or_video(
+    accounts: Accounts,
+    operator: Operator,
+    stack: Stack,
+    simulator: Simulator,
+    pictures: dict[str, bytes],
+    long_webm: bytes,
+    kind: str,
+    platform: str,
+    program: str,
 ) -> None:
-    account = accounts.new(pages=("TT",))
-    media_id = put(account, pictures, "108mp.jpg")["media_id"]
+    account = accounts.new(pages=(platform,))
+    if kind == "photo":
+        media = put(account, pictures, LARGE)
+    else:
+        media = uploaded(account.api, long_webm, "long.webm", "video/webm")
+    media_id = media["media_id"]
     until(lambda: account.api.get(f"/media/{media_id}")["thumbnail_url"], BEGUN_SECONDS)
-    post = schedule(account, "TT", message="Large", media_ids=[media_id])  # its picture is begun now
+    post = schedule(account, platform, message="Large", media_ids=[media_id])  # its rendition is begun now
     claimed = [("pending", 1, True)]
     until(lambda: renditions(stack, media_id) == claimed, BEGUN_SECONDS, pause_seconds=0.02)
+    until(lambda: running(workers(stack), program), BEGUN_SECONDS, pause_seconds=0.02)
+    begun = workers(stack)
     starts = stack.kill("media")
     assert renditions(stack, media_id) == claimed  # it was not finished in between
+    until(lambda: not running(begun), ENDED_SECONDS, "the processes of the killed service have ended")
     stack.await_restart("media", starts)
     operator("post", "due", post["id"])
     await_post(account.api, post["id"], KILLED_SECONDS + PUBLISH_SECONDS, status="published")
-    [held] = simulator.posts(account.pages["TT"])
-    assert len(held["media"]) == 1
+    [held] = simulator.posts(account.pages[platform])
+    assert [item["type"] for item in held["media"]] == [kind]
     assert renditions(stack, media_id) == [("made", 2, False)]
     assert objects(stack, media_id) == objects_of_rows(stack, media_id)
 
 
-def rows(stack: Stack, statement: str) -> list[tuple[Any, ...]]:
-    """Returns the rows that a statement finds in the database of media."""
-    with psycopg2.connect(stack.env["DATABASE_URL_MEDIA"].replace("+psycopg2", "")) as connection:
-        cursor = connection.cursor()
-        cursor.execute(statement)
-        return list(cursor)
+def workers(stack: Stack) -> list[psutil.Process]:
+    """Returns the processes that the service media has started: its fork server, and what that runs."""
+    media = psutil.Process(int((stack.run / "pids" / "media").read_text()))
+    return media.children(recursive=True)
+
+
+def running(processes: list[psutil.Process], program: str = "") -> list[psutil.Process]:
+    """Returns those of the processes that run and have this text in their command line."""
+    found = []
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            command = " ".join(process.cmdline())
+            if program in command and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
 
 
 def renditions(stack: Stack, media_id: str) -> list[tuple[str, int, bool]]:
     """Returns the state of each rendition of a file, how often a process has claimed it, and whether one holds it."""
     state = "state, tries, coalesce(lease_until > clock_timestamp(), false)"
-    return rows(stack, f"SELECT {state} FROM renditions WHERE media_id = '{media_id}'")
+    return stack.rows("media", f"SELECT {state} FROM renditions WHERE media_id = '{media_id}'")
 
 
 def objects_of_rows(stack: Stack, media_id: str) -> set[str]:
@@ -167,12 +213,12 @@ def objects_of_rows(stack: Stack, media_id: str) -> set[str]:
     names = f"""SELECT key, slug FROM media WHERE id = '{media_id}'
         UNION SELECT key, {thumbnail} FROM media WHERE id = '{media_id}' AND thumbnail_size_bytes > 0
         UNION SELECT key, r.slug FROM media JOIN renditions r ON r.media_id = media.id WHERE media.id = '{media_id}'"""
-    return {f"{key}/{slug}" for key, slug in rows(stack, names)}
+    return {f"{key}/{slug}" for key, slug in stack.rows("media", names)}
 
 
 def objects(stack: Stack, media_id: str) -> set[str]:
     """Returns the names of the objects that the storage has for a file."""
-    env, [(key,)] = stack.env, rows(stack, f"SELECT key FROM media WHERE id = '{media_id}'")
+    env, [(key,)] = stack.env, stack.rows("media", f"SELECT key FROM media WHERE id = '{media_id}'")
     keys = {"access_key": env["S3_ACCESS_KEY"], "secret_key": env["S3_SECRET_KEY"]}
     storage = Minio(urlsplit(env["S3_URL"]).netloc, **keys, secure=False, region="us-east-1")
     return {
