@@ -10,15 +10,11 @@ from typing import Any
 import pi_heif
 from PIL import AvifImagePlugin, Image, ImageCms
 
-from media.decoder import embedded_content
-from media.decoder.formats import INCOMPLETE, MAX_PIXELS, UNREADABLE, Refused, check_pixels
+from media.decoder import embedded_content, formats
+from media.decoder.formats import INCOMPLETE, UNREADABLE, Refused, check_pixels, gif, jpeg, png, webp
 from media.decoder.formats.exif import ORIENTATION
-from media.decoder.formats.gif import parse as parse_gif
-from media.decoder.formats.jpeg import parse as parse_jpeg
-from media.decoder.formats.png import parse as parse_png
-from media.decoder.formats.webp import parse as parse_webp
 
-Image.MAX_IMAGE_PIXELS = MAX_PIXELS
+Image.MAX_IMAGE_PIXELS = formats.MAX_PIXELS
 Image.init()
 # No threads, which the sandbox refuses for AVIF and permits for HEIC, since libde265 does not run without one.
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
@@ -28,12 +24,7 @@ pi_heif.register_heif_opener(thumbnails=False)
 #: Pillow's names of the formats that are converted to JPEG, and of all.
 _CONVERTED = {"image/heic": "HEIF", "image/avif": "AVIF"}
 _NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP", **_CONVERTED}
-_PARSERS = {
-    "image/jpeg": parse_jpeg,
-    "image/png": parse_png,
-    "image/gif": parse_gif,
-    "image/webp": parse_webp,
-}
+_PARSE = {"image/jpeg": jpeg.parse, "image/png": png.parse, "image/gif": gif.parse, "image/webp": webp.parse}
 _T = Image.Transpose
 _FLIPS = _T.FLIP_LEFT_RIGHT, _T.ROTATE_180, _T.FLIP_TOP_BOTTOM
 _TURNS = _T.TRANSPOSE, _T.ROTATE_270, _T.TRANSVERSE, _T.ROTATE_90
@@ -72,7 +63,7 @@ def _strip(descriptor: int, mime_type: str, replacement: int) -> tuple[int, int,
     """
     # Unmapped at the end: a large file and its pixels together would not fit the memory.
     data = memoryview(mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ))
-    picture = _PARSERS[mime_type](data)
+    picture = _PARSE[mime_type](data)
     changed = not picture.is_all_of(data)
     if changed:
         with os.fdopen(os.dup(replacement), "wb") as to:

@@ -84,18 +84,14 @@ def fetched(context: AppContext, object_name: str) -> Iterator[tuple[IO[bytes], 
     """Yields a copy of a stored object, an empty file, and their descriptors. Neither file is left, even after a kill.
     Raises SERVICE_UNAVAILABLE if the storage is away, the temporary folder is full, or the block raises OSError.
     """
-    with _errors_as_unavailable("temporary_file_failed"), ExitStack() as stack:  # closing may fail too
-        source, target = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-        read_back = stack.enter_context(open(f"/proc/self/fd/{target.fileno()}", "rb"))
-        context.bucket.download(object_name, source)
-        with _errors_as_unavailable("work_on_file_failed"):
-            yield source, target, FilmFiles(source.fileno(), target.fileno(), read_back.fileno())
-
-
-@contextmanager
-def _errors_as_unavailable(event: str) -> Iterator[None]:
+    event = "temporary_file_failed"
     try:
-        yield
+        with ExitStack() as stack:  # closing may fail too
+            source, target = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
+            read_back = stack.enter_context(open(f"/proc/self/fd/{target.fileno()}", "rb"))
+            context.bucket.download(object_name, source)
+            event = "work_on_file_failed"
+            yield source, target, FilmFiles(source.fileno(), target.fileno(), read_back.fileno())
     except OSError as error:
         log.warning(event, error=str(error))
         raise ApiError(SERVICE_UNAVAILABLE, retry_after_seconds=5) from error

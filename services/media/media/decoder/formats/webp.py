@@ -22,9 +22,7 @@ def parse(data: memoryview) -> ParsedImage:
         chunk = data[at : at + 8 + length + (length & 1)]
         at += len(chunk)
         if not chunks:
-            check_pixels(
-                *_size(kind, chunk[8:])
-            )  # Pillow reserves memory for the canvas when it opens the file
+            check_pixels(*_size(kind, chunk[8:]))  # before Pillow opens the file, and reserves its memory
         if kind in _KEPT:
             chunks.append(chunk)
             picture.frames += kind == b"ANMF"
