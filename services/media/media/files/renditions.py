@@ -113,11 +113,8 @@ def _claim_due(context: AppContext, kind: str, places: int) -> list[partial[None
     with context.database.transaction() as connection:
         claimed = Renditions(connection).claim_due(kind, places, LEASE)
         rows = Files(connection).many({rendition.media_id for rendition in claimed})
-    return [
-        partial(_make_in_background, context, rows[rendition.media_id], rendition)
-        for rendition in claimed
-        if rendition.media_id in rows
-    ]
+    there = [(rows[it.media_id], it) for it in claimed if it.media_id in rows]
+    return [partial(_make_in_background, context, row, rendition) for row, rendition in there]
 
 
 def _make_in_background(context: AppContext, row: MediaRow, rendition: Rendition) -> None:

@@ -40,6 +40,18 @@ def _profile(space: bytes, connection: bytes, tag: bytes, content: bytes) -> byt
 
 #: Grey whose values are the light itself: 128 of 255 is shown as 188.
 LINEAR_GREY_PROFILE = _profile(b"GRAY", b"XYZ ", b"kTRC", b"curv" + bytes(8))
+
+
+def with_tag(profile: bytes, name: bytes, content: bytes) -> bytes:
+    """Returns the ICC profile with one more tag at its end."""
+    count = int.from_bytes(profile[128:132], "big")
+    tags = struct.iter_unpack(">4sII", profile[132 : 132 + 12 * count])
+    table = b"".join(struct.pack(">4sII", tag, at + 12, size) for tag, at, size in tags)
+    table += struct.pack(">4sII", name, len(profile) + 12, len(content))
+    made = profile[:128] + struct.pack(">I", count + 1) + table + profile[132 + 12 * count :] + content
+    return struct.pack(">I", len(made)) + made[4:]
+
+
 _RAMP, _NO_INK, _RED, _BLACK = bytes(range(256)), b"\xff\x80\x80", b"\x8a\xd1\xc6", b"\0\x80\x80"
 _UNCHANGED = struct.pack(">9i", *(0x10000 if place % 4 == 0 else 0 for place in range(9)))
 #: CMYK in which the first ink is red instead of cyan. All other inks are black.

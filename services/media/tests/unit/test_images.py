@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from media_kit import samples
-from PIL import Image, ImageChops, PngImagePlugin
+from PIL import Image, ImageChops, ImageCms, PngImagePlugin
 
 from media.decoder.formats import Refused
 
@@ -133,6 +133,24 @@ def test_the_colour_profile_stays(inspect_image: Callable[..., Any]) -> None:
     with Image.open(io.BytesIO(stored)) as image:
         assert image.info["icc_profile"] == profile
         assert "comment" not in image.info
+
+
+@pytest.mark.parametrize("mime_type", ["image/jpeg", "image/png", "image/webp"])
+def test_a_colour_profile_no_longer_names_the_screen_and_converts_colours_as_before(
+    inspect_image: Callable[..., Any], mime_type: str
+) -> None:
+    """macOS writes the serial number of the screen into the profile of each screenshot, in the tag `mmod`."""
+    srgb = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
+    profile, lab = samples.with_tag(srgb, b"mmod", b"mmod serial 4711"), ImageCms.createProfile("LAB")
+    _, stored = inspect_image(samples.picture(mime_type, icc_profile=profile), mime_type)
+    with Image.open(io.BytesIO(stored)) as image:
+        kept = image.info["icc_profile"]
+    assert kept == profile.replace(b"mmod serial 4711", bytes(16)) != profile
+    colour = Image.new("RGB", (1, 1), (200, 100, 50))
+    before, after = (
+        ImageCms.profileToProfile(colour, io.BytesIO(it), lab, outputMode="LAB") for it in (srgb, kept)
+    )
+    assert before.tobytes() == after.tobytes()
 
 
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS.keys())

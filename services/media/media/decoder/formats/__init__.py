@@ -49,9 +49,4 @@ class ParsedImage:
 
     def is_all_of(self, data: memoryview) -> bool:
         """Whether the parts to keep are the whole file `data`, so that nothing has to be removed."""
-        at = 0
-        for part in self.kept:
-            if data[at : at + len(part)] != part:
-                return False
-            at += len(part)
-        return at == len(data)
+        return b"".join(self.kept) == data

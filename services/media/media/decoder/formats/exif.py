@@ -2,6 +2,10 @@
 
 import re
 import struct
+from contextlib import suppress
+from warnings import catch_warnings
+
+from PIL import Image
 
 from media.decoder.formats import Bytes
 
@@ -12,18 +16,11 @@ _XMP = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|>)([1-8])")
 
 def orientation(tiff: bytes) -> int:
     """Returns the orientation in an EXIF block, which begins with its byte order: 1 to 8, or 0 if it has none."""
-    order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
-    if order is None or len(tiff) < 8:
-        return 0
-    (at,) = struct.unpack_from(f"{order}I", tiff, 4)
-    if at + 2 > len(tiff):
-        return 0
-    (count,) = struct.unpack_from(f"{order}H", tiff, at)
-    for entry in range(at + 2, min(at + 2 + 12 * count, len(tiff) - 11), 12):
-        tag, kind, _, value = struct.unpack_from(f"{order}HHIH", tiff, entry)
-        if tag == ORIENTATION and kind == _SHORT:
-            return value if 1 <= value <= 8 else 0
-    return 0
+    block, found = Image.Exif(), 0
+    with suppress(Exception), catch_warnings(action="ignore"):  # Pillow does both at damaged blocks
+        block.load(tiff)
+        found = int(block.get(ORIENTATION, 0))
+    return found if found in range(1, 9) else 0
 
 
 def xmp_orientation(packet: Bytes) -> int:

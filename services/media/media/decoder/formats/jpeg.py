@@ -3,7 +3,7 @@
 import re
 import struct
 
-from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, exif
+from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, exif, icc
 
 #: The next marker between segments: like libjpeg, this skips stray bytes, fill bytes and restart markers.
 _MARKER = re.compile(rb"\xff[^\x00\x01\xd0-\xd7\xff]", re.DOTALL)
@@ -66,8 +66,10 @@ def _application(marker: int, segment: memoryview, picture: ParsedImage, head: l
     elif marker == 0xEE and body.startswith(_ADOBE) and len(body) >= 12:
         picture.kept.append(b"\xff\xee\x00\x0e" + body[:12])
     elif marker == 0xE2 and body.startswith(_PROFILE):
-        picture.kept.append(segment)
-        picture.kept_metadata.append(segment)
+        # Profiles of devices fit one segment; those in several are of printing.
+        kept = bytes(segment[:18]) + icc.blanked(bytes(segment[18:])) if body[12:14] == b"\1\1" else segment
+        picture.kept.append(kept)
+        picture.kept_metadata.append(kept)
     elif marker == 0xE1 and body.startswith(_EXIF):
         picture.exif_orientation = picture.exif_orientation or exif.orientation(bytes(segment[10:]))
     elif marker == 0xE1 and body.startswith(_XMP):

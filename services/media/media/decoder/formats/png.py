@@ -2,8 +2,9 @@
 
 import struct
 import zlib
+from contextlib import suppress
 
-from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, exif
+from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, exif, icc
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _KEPT = frozenset(
@@ -16,6 +17,7 @@ _XMP = b"XML:com.adobe.xmp\0"
 _TEXTS, _EXIF_TEXT = frozenset((b"tEXt", b"zTXt")), b"Raw profile type exif\0"
 #: Two digits for each byte, and line ends: EXIF in a JPEG has at most 64 KiB.
 _MAX_TEXT_BYTES = 3 * 2**16
+_MAX_PROFILE_BYTES = 2**22
 #: The head of a chunk; the length of head and checksum.
 _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
@@ -66,8 +68,18 @@ def _other(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
     elif kind == b"iTXt" and bytes(body[: len(_XMP)]) == _XMP:
         picture.xmp_orientation = exif.xmp_orientation(body)
     if kind in _KEPT:
-        picture.kept.append(chunk)
-        picture.kept_metadata.append(chunk)
+        kept = _blanked(chunk) if kind == b"iCCP" else chunk
+        picture.kept.append(kept)
+        picture.kept_metadata.append(kept)
+
+
+def _blanked(chunk: memoryview) -> Bytes:
+    name, _, packed = bytes(chunk[8:-4]).partition(b"\0")
+    with suppress(zlib.error):
+        profile = zlib.decompressobj().decompress(packed[1:], _MAX_PROFILE_BYTES)
+        if (blanked := icc.blanked(profile)) != profile:
+            return _chunk(b"iCCP", name + b"\0\0" + zlib.compress(blanked))
+    return chunk
 
 
 def _exif_in_text(kind: bytes, text: bytes) -> bytes:

@@ -2,7 +2,7 @@
 
 import struct
 
-from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, check_pixels, exif
+from media.decoder.formats import INCOMPLETE, UNREADABLE, Bytes, ParsedImage, Refused, check_pixels, exif, icc
 
 _KEPT = frozenset((b"VP8 ", b"VP8L", b"VP8X", b"ALPH", b"ANIM", b"ANMF", b"ICCP"))
 _EXIF_FLAG, _XMP_FLAG = 0x08, 0x04
@@ -27,7 +27,8 @@ def parse(data: memoryview) -> ParsedImage:
             chunks.append(chunk)
             picture.frames += kind == b"ANMF"
             if kind == b"ICCP":
-                picture.kept_metadata.append(chunk)
+                chunks[-1] = bytes(chunk[:8]) + icc.blanked(bytes(chunk[8:]))
+                picture.kept_metadata.append(chunks[-1])
         elif kind == b"EXIF":
             tiff = bytes(chunk[8:]).removeprefix(b"Exif\0\0")
             picture.exif_orientation = picture.exif_orientation or exif.orientation(tiff)
