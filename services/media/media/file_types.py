@@ -65,7 +65,7 @@ def ending_of(declared: str, ending: str) -> str:
 
 def true_type(declared: str, head: bytes) -> str:
     """Returns the type of a file that begins with `head`. Raises INVALID_FILE_CONTENT if it is not accepted, or not the
-    one declared (spec "Upload rules"). MP4 and MOV may be declared for each other, HEIC and AVIF also for JPEG.
+    one declared (spec "Upload rules"). MP4 and MOV declared for each other are MOV; JPEG may be declared HEIC or AVIF.
     """
     found = _detect(head)
     if found is None:
@@ -74,8 +74,7 @@ def true_type(declared: str, head: bytes) -> str:
     if declared in (UNDECLARED, found):
         return found
     if {declared, found} == {"video/mp4", "video/quicktime"}:
-        # Cameras and programs mix them up; only the brand of QuickTime is certain.
-        return found if head[4:12] == b"ftypqt  " else declared
+        return "video/quicktime"  # cameras and programs mix them up; this one may hold every codec
     # Phones convert HEIC to JPEG when they hand it over, and some keep its name.
     if declared in CONVERTED_TYPES and (found in CONVERTED_TYPES or found == "image/jpeg"):
         return found

@@ -56,7 +56,7 @@ def test_the_owner_of_a_file_with_a_wrong_name_is_told_the_right_one() -> None:
     [
         ("video/mp4", boxed(b"qt  "), "video/quicktime"),
         ("video/quicktime", boxed(b"isom"), "video/quicktime"),
-        ("video/mp4", samples.box(b"moov", bytes(80)), "video/mp4"),
+        ("video/mp4", samples.box(b"moov", bytes(80)), "video/quicktime"),
         (UNDECLARED, samples.box(b"wide"), "video/quicktime"),
         (UNDECLARED, boxed(b"M4V ", b"mp42"), "video/mp4"),
         (UNDECLARED, boxed(b"mif1", b"avif", b"miaf"), "image/avif"),
