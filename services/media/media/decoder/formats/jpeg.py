@@ -23,7 +23,7 @@ def parse(data: memoryview) -> ParsedImage:
     """Parses a JPEG file. Raises Refused for a damaged file."""
     picture, at, scans = ParsedImage(), 2, 0
     head: list[Bytes] = [data[:2]]
-    while (marker := _found(_MARKER, data, at))[0][1] != _EOI:
+    while (marker := _MARKER.search(data, at)) and marker[0][1] != _EOI:
         at, kind = marker.start(), marker[0][1]
         end = at + 2 + max(int.from_bytes(data[at + 2 : at + 4], "big"), 2)
         if end > len(data):
@@ -31,7 +31,7 @@ def parse(data: memoryview) -> ParsedImage:
         segment = data[at:end]
         if kind == _SOS:
             scans += 1
-            end = _found(_SCAN_END, data, end).start()
+            end = scan_end.start() if (scan_end := _SCAN_END.search(data, end)) else len(data)
             picture.kept.append(data[at:end])
         elif kind in _IMAGE:
             picture.kept.append(segment)
@@ -42,20 +42,13 @@ def parse(data: memoryview) -> ParsedImage:
         at = end
         if scans > _MAX_SCANS:
             raise Refused("The picture takes too long to open. Save it as a new JPEG, and upload that.")
-    if not scans:
+    if not (marker and scans):
         raise Refused(INCOMPLETE)
     if picture.orientation != 1:
         block = _EXIF + exif.orientation_block(picture.orientation)
         head.append(b"\xff\xe1" + struct.pack(">H", len(block) + 2) + block)
     picture.kept = [*head, *picture.kept, b"\xff\xd9"]
     return picture
-
-
-def _found(marker: re.Pattern[bytes], data: memoryview, at: int) -> re.Match[bytes]:
-    found = marker.search(data, at)
-    if found is None:
-        raise Refused(INCOMPLETE)
-    return found
 
 
 def _application(marker: int, segment: memoryview, picture: ParsedImage, head: list[Bytes]) -> None:
