@@ -8,13 +8,14 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pi_heif
-from PIL import AvifImagePlugin, Image, ImageCms, ImageOps
+from PIL import AvifImagePlugin, Image, ImageCms, ImageOps, PngImagePlugin
 
 from media.decoder import embedded_content, formats
 from media.decoder.formats import INCOMPLETE, UNREADABLE, Refused, check_pixels, gif, icc, jpeg, png, webp
 from media.decoder.formats.exif import ORIENTATION
 
 Image.MAX_IMAGE_PIXELS = formats.MAX_PIXELS
+PngImagePlugin.MAX_TEXT_CHUNK = 255 * 65_519  # of colour profiles too: as much as a JPEG may hold
 Image.init()
 # No threads, which the sandbox refuses for AVIF and permits for HEIC, since libde265 does not run without one.
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1

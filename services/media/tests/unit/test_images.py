@@ -153,6 +153,13 @@ def test_a_colour_profile_no_longer_names_the_screen_and_converts_colours_as_bef
     assert before.tobytes() == after.tobytes()
 
 
+def test_a_png_may_have_a_colour_profile_as_large_as_a_jpeg_may(inspect_image: Callable[..., Any]) -> None:
+    data = samples.picture("image/png", icc_profile=bytes(16_000_000))
+    assert inspect_image(data, "image/png")[1] == data
+    with pytest.raises(Refused):
+        inspect_image(samples.picture("image/png", icc_profile=bytes(17_000_000)), "image/png")
+
+
 @pytest.mark.parametrize("payload", PAYLOADS.values(), ids=PAYLOADS.keys())
 @pytest.mark.parametrize("mime_type", PICTURES)
 def test_what_follows_an_image_is_cut_off(
@@ -256,6 +263,18 @@ def test_a_wrong_checksum_of_pixels_or_of_what_is_cut_off_is_mended(
     at += 8 + int.from_bytes(with_text[at : at + 4], "big")
     wrong = with_text[:at] + bytes([with_text[at] ^ 1]) + with_text[at + 1 :]
     assert inspect_image(wrong, "image/png")[1] == data
+
+
+def test_a_part_with_a_wrong_checksum_before_the_pixels_of_a_png_is_left_out_if_decoders_do_without_it(
+    inspect_image: Callable[..., Any],
+) -> None:
+    data = samples.picture("image/png")
+    for kind in (b"iCCP", b"tEXt"):
+        wrong = _chunk(kind, b"Comment\0home")[:-1] + b"?"
+        assert inspect_image(data[:33] + wrong + data[33:], "image/png")[1] == data
+    for needed in (data[:32] + bytes([data[32] ^ 1]), data[:33] + _chunk(b"fcTL", bytes(26))[:-1] + b"?"):
+        with pytest.raises(Refused, match="damaged"):
+            inspect_image(needed + data[33:], "image/png")
 
 
 @pytest.mark.filterwarnings("ignore:Invalid APNG")

@@ -37,7 +37,7 @@ def parse(data: memoryview) -> ParsedImage:
             picture.kept.append(chunk if _is_intact(chunk, length) else _chunk(kind, chunk[8 : 8 + length]))
         elif _is_intact(chunk, length):
             _other(kind, chunk, picture)
-        elif not seen:
+        elif not seen and (kind[:1].isupper() or kind in (b"acTL", b"fcTL")):  # browsers do without others
             raise Refused(UNREADABLE if at <= len(data) else INCOMPLETE)
     if not seen:
         raise Refused(INCOMPLETE)
