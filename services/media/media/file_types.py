@@ -34,8 +34,8 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
 )
 _HEIF_BRANDS = frozenset((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"))
 _AVIF_BRANDS = frozenset((b"avif", b"avis", b"avio"))
-#: How the main brands of MP4 begin. Any other may be that of a camera's maker, before those of a picture.
-_MP4_BRANDS = (b"iso", b"mp4", b"M4V")
+#: Brands of pictures also where another comes first, such as that of a camera's maker, but none of MP4.
+_PICTURES, _MP4_BRANDS = frozenset((b"heic", b"heix")) | _AVIF_BRANDS, (b"iso", b"mp4", b"M4V")
 _TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
 
 
@@ -90,6 +90,6 @@ def _detect(head: bytes) -> str | None:
         return found
     end = min(int.from_bytes(head[:4], "big"), len(head))
     brands = {head[at : at + 4] for at in (8, *range(16, end, 4))}
-    if head[8:11] in _MP4_BRANDS or not brands & (_AVIF_BRANDS | _HEIF_BRANDS):
+    if head[8:11] in _MP4_BRANDS or not (brands & _PICTURES or head[8:12] in _HEIF_BRANDS):
         return "video/mp4"
     return "image/avif" if brands & _AVIF_BRANDS else "image/heic"

@@ -226,7 +226,7 @@ class Bus(Clients):
             pending = self._pending.get(reply.id)
             if pending is None:
                 continue  # the reply came after the deadline
-            if signed_by not in ("", pending.service):
+            if signed_by != pending.service:
                 note_refused("reply", "not the called service", signed_by, service=pending.service)
                 continue
             if self._pending.pop(reply.id, None) is None:
@@ -382,6 +382,6 @@ class _SendQueue:
             content_type="application/json",
             reply_to=_REPLY_TO,
             expiration=str(int(longest * 1000) or 1),
-            app_id=self._bus.signatures.call(self._service, body, time.time() + longest) or None,
+            app_id=self._bus.signatures.call(self._service, body, time.time() + longest),
         )
         channel.basic_publish("", self._queue, body, properties, mandatory=True)

@@ -238,7 +238,7 @@ class RpcServer(SharedExtension, ProviderCollector):
 
     def _begin_call(self, peer: Peer, call: Call, give_up_at: float) -> None:
         if call.method == PING:
-            if peer.name and peer.name not in PINGERS:
+            if peer.name not in PINGERS:
                 self._refuse_call(peer, call, NOT_ITS_METHOD)
                 return
             self.container.spawn_managed_thread(partial(self._answer_ping, peer, call.id), identifier="ping")
@@ -249,7 +249,7 @@ class RpcServer(SharedExtension, ProviderCollector):
                 peer, Reply(id=call.id, error=Failure(NOT_FOUND.code, f"there is no method {call.method}"))
             )
             return
-        if peer.name and peer.name not in method.callers:
+        if peer.name not in method.callers:
             self._refuse_call(peer, call, NOT_ITS_METHOD)
             return
         try:
@@ -260,7 +260,7 @@ class RpcServer(SharedExtension, ProviderCollector):
                 peer, Reply(id=call.id, error=Failure(VALIDATION_ERROR.code, str(error), {"errors": []}))
             )
             return
-        if caller.is_operator and peer.name not in ("", CTL):
+        if caller.is_operator and peer.name != CTL:
             self._refuse_call(peer, call, NOT_THE_OPERATOR)
             return
         self._running += 1

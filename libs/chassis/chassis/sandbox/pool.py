@@ -81,7 +81,7 @@ class Limits(Record):
     cpu_seconds: int = 20
     #: Size of each written file.
     file_bytes: int = 256 * 2**20
-    #: For work of minutes: it gets only the CPU that nothing else wants, and leaves one core to others where it can.
+    #: For work of minutes: it has the lowest priority, and leaves one core to others if there are several.
     in_background: bool = False
 
 
@@ -384,11 +384,10 @@ def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
 
 
 def _give_way() -> None:
-    """Lets all other processes of the machine go first, and leaves one core to them if there are several."""
+    """Lets other processes of this container go first, and leaves one core to them if there are several."""
     os.nice(_LOWEST_PRIORITY)
-    with suppress(OSError, AttributeError):  # gVisor refuses it, macOS does not have it
+    with suppress(OSError, AttributeError):  # macOS does not have it
         # With niceness alone, a process that wakes up waits until the other's time slice ends (docs/performance.md).
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, cores[1:] or cores)
 

@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pi_heif
-from PIL import AvifImagePlugin, Image, ImageCms, ImageOps, PngImagePlugin
+from PIL import AvifImagePlugin, Image, ImageCms, PngImagePlugin
 
 from media.decoder import embedded_content, formats
 from media.decoder.formats import INCOMPLETE, UNREADABLE, Refused, check_pixels, gif, icc, jpeg, png, webp
 from media.decoder.formats.exif import ORIENTATION
 
 Image.MAX_IMAGE_PIXELS = formats.MAX_PIXELS
-PngImagePlugin.MAX_TEXT_CHUNK = 255 * 65_519  # of colour profiles too: as much as a JPEG may hold
+PngImagePlugin.MAX_TEXT_CHUNK = png.MAX_PROFILE_BYTES
 Image.init()
 # No threads, which the sandbox refuses for AVIF and permits for HEIC, since libde265 does not run without one.
 AvifImagePlugin.DEFAULT_MAX_THREADS = 1
@@ -26,6 +26,11 @@ pi_heif.register_heif_opener(thumbnails=False)
 _CONVERTED = {"image/heic": "HEIF", "image/avif": "AVIF"}
 _NAMES = {"image/jpeg": "JPEG", "image/png": "PNG", "image/gif": "GIF", "image/webp": "WEBP", **_CONVERTED}
 _PARSE = {"image/jpeg": jpeg.parse, "image/png": png.parse, "image/gif": gif.parse, "image/webp": webp.parse}
+_T = Image.Transpose
+_FLIPS = _T.FLIP_LEFT_RIGHT, _T.ROTATE_180, _T.FLIP_TOP_BOTTOM
+_TURNS = _T.TRANSPOSE, _T.ROTATE_270, _T.TRANSVERSE, _T.ROTATE_90
+#: EXIF orientation, from 2 on -> the transposition that turns the image upright.
+_TO_UPRIGHT = dict(enumerate(_FLIPS + _TURNS, 2))
 #: Of all JPEGs made here: above it files grow and nobody sees a difference. Our choice.
 BEST_QUALITY = 92
 _STRIP_ROWS = 256
@@ -133,9 +138,7 @@ def upright(image: Image.Image, longest_side: int | None = None) -> tuple[Image.
         for top in range(0, height, _STRIP_ROWS * factor):
             strip = image.crop((0, top, width, min(top + _STRIP_ROWS * factor, height)))
             flat.paste(_on_white(strip, colours).reduce(factor), (0, top // factor))
-    flat.getexif()[ORIENTATION] = turned
-    ImageOps.exif_transpose(flat, in_place=True)
-    return flat, profile
+    return flat.transpose(_TO_UPRIGHT[turned]) if turned in _TO_UPRIGHT else flat, profile
 
 
 def _on_white(image: Image.Image, colours: ImageCms.ImageCmsTransform | None) -> Image.Image:

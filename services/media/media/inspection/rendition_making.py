@@ -1,5 +1,5 @@
 """Makes one rendition or thumbnail: fetches the file, runs sandboxed processes, stores the result. A video's rendition
-takes minutes, so its ffmpeg has the lowest priority and one thread less than the machine.
+takes minutes, so its ffmpeg has the lowest priority, and leaves one core to others.
 """
 
 import os

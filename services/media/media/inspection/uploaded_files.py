@@ -57,12 +57,12 @@ def _image(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:
             raise Refused(_TOO_LARGE if isinstance(failure, OutOfLimits) else UNREADABLE) from failure
         if "refused" in found:
             raise Refused(found["refused"])
-        changed, stored_type = found.pop("changed"), found["mime_type"]
-        kept = replacement if changed else uploaded
+        kept, stored_type = replacement if found["changed"] else uploaded, found["mime_type"]
         size_bytes = kept.seek(0, 2)
-        if changed or stored_type != upload.mime_type:
+        if found["changed"] or stored_type != upload.mime_type:
             _replace(context, upload, kept, stored_type)
-    return FileFacts(type="photo", size_bytes=size_bytes, **found)
+    sides = {"width": found["width"], "height": found["height"]}
+    return FileFacts(type="photo", mime_type=stored_type, size_bytes=size_bytes, **sides)
 
 
 def _video(context: AppContext, upload: Upload, mime_type: str) -> FileFacts:

@@ -96,7 +96,7 @@ def copy(media: MediaApi, settings: Settings, caller: Caller, url: str, seconds:
         return other.result()
     try:
         mine.set_result(_copy(media, settings, caller, url, seconds))
-    except BaseException as error:  # the end of a thread is not the others' error
+    except BaseException as error:  # if this thread ends, the others may try again
         mine.set_exception(error if isinstance(error, Exception) else ApiError(SERVICE_UNAVAILABLE))
         raise
     finally:
@@ -144,6 +144,11 @@ def _committed(media: MediaApi, caller: Caller, request: CommitUpload) -> str:
         try:
             return remote(media.commit_upload)(caller, request, timeout_seconds=_COMMIT_SECONDS).media_id
         except ApiError as error:
+            if error.row is NOT_FOUND:  # it has ended this upload, and kept the copy of another process
+                made = media.get_made(caller, Nothing()).media_id
+                if made is None:
+                    raise ApiError(SERVICE_UNAVAILABLE) from error
+                return made
             if error.row is not SERVICE_UNAVAILABLE or time.monotonic() > give_up_at:
                 raise
         time.sleep(_BUSY_PAUSE_SECONDS)

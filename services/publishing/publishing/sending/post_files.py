@@ -104,7 +104,14 @@ def _prepared(
     if found is not None:
         return partial(_locate, app, caller, platform, found)
     copier = fetched_files.copier(caller.account_id, name, url)
-    media_id = fetched_files.copy(app.media, app.settings, copier, url, seconds)
+    try:
+        media_id = fetched_files.copy(app.media, app.settings, copier, url, seconds)
+    except ApiError as error:
+        if error.row is not MEDIA_PROCESSING:
+            raise
+        media_id = (
+            None  # another post of the request makes the copy: both are sent, and wait longer for it then
+        )
     return partial(_get, app, copier, platform, [media_id] if media_id else [])
 
 

@@ -227,14 +227,27 @@ def test_posts_that_wait_for_a_copy_are_told_that_it_failed(
     assert fetched_files._under_way == {}
 
 
-def test_a_post_waits_no_longer_for_a_copy_than_it_may(app: Any) -> None:
+def test_a_copy_that_another_process_made_meanwhile_is_used(app: Any, media: Any) -> None:
+    """The first answer was lost. When the commit is repeated, media no longer knows the upload."""
+    commit = media.commit_upload
+
+    def committed(caller: Any, request: Any, *, timeout_seconds: float) -> Any:
+        commit(caller, request, timeout_seconds=timeout_seconds)
+        raise ApiError(NOT_FOUND)
+
+    media.commit_upload = committed
+    [source] = files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
+    assert source.url == media.files["med_1"].public_url
+
+
+def test_a_post_waits_no_longer_for_a_copy_than_it_may(app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"{HOST}/{PHOTO}"
     caller = fetched_files.copier("usr_a", "op", url)
-    fetched_files._under_way[caller.account_id, caller.operation_id] = Future()
+    monkeypatch.setitem(fetched_files._under_way, (caller.account_id, caller.operation_id), Future())
     with pytest.raises(ApiError, match="still being fetched") as refusal:
         fetched_files.copy(app.media, app.settings, caller, url, 0.0)
     assert refusal.value.row is MEDIA_PROCESSING
-    fetched_files._under_way.clear()
+    assert files._prepared(app, caller, "op", "FB", url, 0.0)() == {}  # it is sent, and waits longer then
 
 
 def test_a_media_service_that_makes_no_copies_leaves_files_as_they_are(app: Any, media: Any) -> None:

@@ -3,9 +3,6 @@
 import re
 import struct
 from contextlib import suppress
-from warnings import catch_warnings
-
-from PIL import Image
 
 from media.decoder.formats import Bytes
 
@@ -16,11 +13,15 @@ _XMP = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|>)([1-8])")
 
 def orientation(tiff: bytes) -> int:
     """Returns the orientation in an EXIF block, which begins with its byte order: 1 to 8, or 0 if it has none."""
-    block, found = Image.Exif(), 0
-    with suppress(Exception), catch_warnings(action="ignore"):  # Pillow does both at damaged blocks
-        block.load(tiff)
-        found = int(block.get(ORIENTATION, 0))
-    return found if found in range(1, 9) else 0
+    order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
+    with suppress(struct.error):  # it ends early, or begins otherwise
+        (at,) = struct.unpack_from(f"{order}I", tiff, 4)
+        (count,) = struct.unpack_from(f"{order}H", tiff, at)
+        for entry in range(at + 2, at + 2 + 12 * count, 12):
+            tag, kind, _, value = struct.unpack_from(f"{order}HHIH", tiff, entry)
+            if tag == ORIENTATION and kind == _SHORT:
+                return value if 1 <= value <= 8 else 0
+    return 0
 
 
 def xmp_orientation(packet: Bytes) -> int:

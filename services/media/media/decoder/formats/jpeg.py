@@ -59,7 +59,7 @@ def _application(marker: int, segment: memoryview, picture: ParsedImage, head: l
     elif marker == 0xEE and body.startswith(_ADOBE) and len(body) >= 12:
         picture.kept.append(b"\xff\xee\x00\x0e" + body[:12])
     elif marker == 0xE2 and body.startswith(_PROFILE):
-        # Profiles of devices fit one segment; those in several are of printing.
+        # One in several segments, beyond 64 KB, stays as it is: hardly any screen has such a profile.
         kept = bytes(segment[:18]) + icc.blanked(bytes(segment[18:])) if body[12:14] == b"\1\1" else segment
         picture.kept.append(kept)
         picture.kept_metadata.append(kept)

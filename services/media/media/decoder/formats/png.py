@@ -17,7 +17,8 @@ _XMP = b"XML:com.adobe.xmp\0"
 _TEXTS, _EXIF_TEXT = frozenset((b"tEXt", b"zTXt")), b"Raw profile type exif\0"
 #: Two digits for each byte, and line ends: EXIF in a JPEG has at most 64 KiB.
 _MAX_TEXT_BYTES = 3 * 2**16
-_MAX_PROFILE_BYTES = 2**22
+#: As much as a JPEG may hold.
+MAX_PROFILE_BYTES = 255 * 65_519
 #: The head of a chunk; the length of head and checksum.
 _HEAD, _AROUND = struct.Struct(">I4s"), 12
 
@@ -58,6 +59,8 @@ def _chunk(kind: bytes, body: Bytes) -> bytes:
 
 def _other(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
     body = chunk[8:-4]
+    if kind == b"IHDR" and len(body) != 13:
+        raise Refused(UNREADABLE)
     if kind == b"fcTL":
         picture.frames += 1
     elif kind == b"eXIf":
@@ -76,8 +79,8 @@ def _other(kind: bytes, chunk: memoryview, picture: ParsedImage) -> None:
 def _blanked(chunk: memoryview) -> Bytes:
     name, _, packed = bytes(chunk[8:-4]).partition(b"\0")
     with suppress(zlib.error):
-        profile = zlib.decompressobj().decompress(packed[1:], _MAX_PROFILE_BYTES)
-        if (blanked := icc.blanked(profile)) != profile:
+        profile = (unpacking := zlib.decompressobj()).decompress(packed[1:], MAX_PROFILE_BYTES)
+        if unpacking.eof and (blanked := icc.blanked(profile)) != profile:
             return _chunk(b"iCCP", name + b"\0\0" + zlib.compress(blanked))
     return chunk
 
