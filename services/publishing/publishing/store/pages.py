@@ -53,24 +53,26 @@ _END_SUBSCRIPTION = text(
     WHERE id = :id AND subscribe_tries = :tries
     """
 )
-#: One entry of an index for each page without a refusal, and up to two more for one with.
-_LAST_REFUSALS = Prepared(
-    """
-    SELECT page_id, id, error_code, error_message, refused_at FROM unnest(%(page_ids)s::text[]) AS of_page, LATERAL (
-        SELECT page_id, id, error_code, error_message, refused_at FROM posts
+#: Of the page `of_page`: the last post that the platform refused, unless a later one was published. It reads one entry
+#: of an index for a page without a refusal, and up to two more for one with.
+_LAST_REFUSAL = """
+    SELECT post_id, error_code, error_message, refused_at FROM (
+        SELECT id AS post_id, error_code, error_message, refused_at FROM posts
         WHERE page_id = of_page AND state = 'failed' AND refused_at IS NOT NULL ORDER BY refused_at DESC LIMIT 1
     ) AS last WHERE (
         SELECT true FROM posts WHERE page_id = of_page AND state = 'published'
             AND out_at BETWEEN last.refused_at AND clock_now() LIMIT 1
     ) IS NULL
-    """
+"""
+_LAST_REFUSALS = Prepared(
+    f"SELECT of_page, refusal.* FROM unnest(%(page_ids)s::text[]) AS of_page, LATERAL ({_LAST_REFUSAL}) AS refusal"
 )
 
 
 @cache
 def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
-    """Builds the statement of `Pages.newest`, the API's busiest list. The arguments say whether it is limited to
-    brands, whether it is limited to a platform, and whether it begins at a position.
+    """Builds the statement of `Pages.newest`, the API's busiest list, with each page's last refusal. The arguments say
+    whether it is limited to brands, whether it is limited to a platform, and whether it begins at a position.
 
     Pages of brands are read from the first rows of index ranges, one for each brand and platform. The condition on the
     account stands outside these ranges: otherwise the planner would choose the account's index and read all its pages.
@@ -79,17 +81,19 @@ def _newest(of_brands: bool, of_platform: bool, from_there: bool) -> Prepared:
     if from_there:
         own += " AND (created_at, id) < (%(created_at)s, %(id)s)"
     end = "ORDER BY created_at DESC, id DESC LIMIT %(limit)s"
-    if not of_brands:
-        of_one = " AND platform = %(platform)s" if of_platform else ""
-        return Prepared(
-            f"SELECT {_SHOWN} FROM pages WHERE account_id = %(account_id)s AND {own}{of_one} {end}"
-        )
-    platforms = "ARRAY[%(platform)s::text]" if of_platform else _PLATFORMS
-    return Prepared(
-        f"""
+    of_one = " AND platform = %(platform)s" if of_platform else ""
+    listed = f"SELECT {_SHOWN} FROM pages WHERE account_id = %(account_id)s AND {own}{of_one} {end}"
+    if of_brands:
+        platforms = "ARRAY[%(platform)s::text]" if of_platform else _PLATFORMS
+        listed = f"""
         SELECT {_SHOWN} FROM unnest(%(brand_ids)s::text[]) AS of_brand, unnest({platforms}) AS of_platform, LATERAL (
             SELECT {_SHOWN}, account_id FROM pages WHERE brand_id = of_brand AND platform = of_platform AND {own} {end}
         ) AS head WHERE account_id = %(account_id)s {end}
+        """
+    return Prepared(
+        f"""
+        SELECT {_SHOWN}, refusal.* FROM ({listed}) AS listed CROSS JOIN LATERAL (SELECT id AS of_page) AS named
+        LEFT JOIN LATERAL ({_LAST_REFUSAL}) AS refusal ON true ORDER BY created_at DESC, id DESC
         """
     )
 
@@ -115,6 +119,15 @@ def _link(names: tuple[str, ...], is_pushed: bool) -> Any:
     return statement.on_conflict_do_update(
         index_elements=["brand_id", "platform", "remote_account_id"], set_=repaired
     ).returning(pages)
+
+
+def _refusal(
+    post_id: str | None, code: str, message: str | None, refused_at: datetime
+) -> api.LastRefusal | None:
+    """Returns the refusal in the columns of `_LAST_REFUSAL`; None if they are null."""
+    if post_id is None:
+        return None
+    return api.LastRefusal(post_id=post_id, code=code, message=message or "", refused_at=refused_at)
 
 
 class Subscription(NamedTuple):
@@ -256,16 +269,15 @@ class Pages:
         if after is not None:
             values["created_at"], values["id"] = after
         rows = _newest(of_brands, of_platform, from_there).fetch(self._connection, values)
-        refusals = self.last_refusals([row[0] for row in rows])
         return [
             api.Page(
                 id=page_id, platform=code, name=name, username=username, account_id=remote_id, brand_id=brand_id,
                 brand_name=brand_name, followers=followers, picture=picture, expired=expired, created_at=created_at,
                 checked_at=checked_at, missing_permissions=None if missing is None else tuple(missing),
-                token_expires_at=token_expires_at, last_refusal=refusals.get(page_id),
+                token_expires_at=token_expires_at, last_refusal=_refusal(*refusal),
             )
             for page_id, code, name, username, remote_id, brand_id, brand_name, followers, picture, expired, created_at,
-            checked_at, missing, token_expires_at in rows
+            checked_at, missing, token_expires_at, *refusal in rows
         ]  # fmt: skip
 
     def last_refusals(self, page_ids: Sequence[str]) -> dict[str, api.LastRefusal]:
@@ -275,10 +287,8 @@ class Pages:
         if not page_ids:
             return {}
         rows = _LAST_REFUSALS.fetch(self._connection, {"page_ids": list(page_ids)})
-        return {
-            page_id: api.LastRefusal(post_id=post_id, code=code, message=message or "", refused_at=refused_at)
-            for page_id, post_id, code, message, refused_at in rows
-        }
+        found = {page_id: _refusal(*refusal) for page_id, *refusal in rows}
+        return {page_id: refusal for page_id, refusal in found.items() if refusal is not None}
 
     def counts(self, account_id: str, brand_ids: tuple[str, ...]) -> dict[str, int]:
         statement = (

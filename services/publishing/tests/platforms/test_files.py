@@ -247,7 +247,8 @@ def test_a_post_waits_no_longer_for_a_copy_than_it_may(app: Any, monkeypatch: py
     with pytest.raises(ApiError, match="still being fetched") as refusal:
         fetched_files.copy(app.media, app.settings, caller, url, 0.0)
     assert refusal.value.row is MEDIA_PROCESSING
-    assert files._prepared(app, caller, "op", "FB", url, 0.0)() == {}  # it is sent, and waits longer then
+    owner: Any = SimpleNamespace(account_id="usr_a")
+    assert files._prepared(app, owner, "op", "FB", url, 0.0)() == {}  # it is sent, and waits longer then
 
 
 def test_a_media_service_that_makes_no_copies_leaves_files_as_they_are(app: Any, media: Any) -> None:
