@@ -386,8 +386,10 @@ def _confine(order: _Order, descriptors: list[int], sandbox: Sandbox) -> None:
 def _give_way() -> None:
     """Lets other processes of this container go first, and leaves one core to them if there are several."""
     os.nice(_LOWEST_PRIORITY)
-    with suppress(OSError, AttributeError):  # macOS does not have it
-        # With niceness alone, a process that wakes up waits until the other's time slice ends (docs/performance.md).
+    # With niceness alone, a process that wakes up waits until the other's time slice ends (docs/performance.md).
+    with suppress(OSError, AttributeError):  # gVisor refuses it, macOS does not have it
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    with suppress(OSError, AttributeError):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, cores[1:] or cores)
 

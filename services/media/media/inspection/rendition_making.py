@@ -44,7 +44,7 @@ _LIGHT = (
     f"metadata=select:key=lavfi.blackframe.pblack:value={100 - _LIGHT_PERCENT}:function=less",
 )
 #: Decoding 20 s of 4K takes as long; the first frame is shown if it takes longer. Both searches fit the loop's 120 s.
-_FRAME_LIMITS = replace(ffmpeg.LIMITS, seconds=45, in_background=True)
+_FRAME_LIMITS = replace(ffmpeg.LIMITS, seconds=45)
 
 #: A function that gets the share of a video that is made, from 0 to 1.
 Progress = Callable[[float], None]
