@@ -34,8 +34,10 @@ _SIGNATURES: tuple[tuple[str, re.Pattern[bytes]], ...] = (
 )
 _HEIF_BRANDS = frozenset((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"))
 _AVIF_BRANDS = frozenset((b"avif", b"avis", b"avio"))
-#: Brands of pictures also where another comes first, such as that of a camera's maker, but none of MP4.
-_PICTURES, _MP4_BRANDS = frozenset((b"heic", b"heix")) | _AVIF_BRANDS, (b"iso", b"mp4", b"M4V")
+#: Those by which a file is a picture also if it names another brand first, such as that of a camera's maker.
+_PICTURES = _AVIF_BRANDS | {b"heic", b"heix", b"heim", b"heis"}
+#: How the main brands of MP4 begin. Such a file is a video, whatever else it names.
+_MP4_BRANDS = (b"iso", b"mp4", b"M4V")
 _TAKEN = "Export it as JPEG, PNG, GIF, WebP, MP4, MOV or WebM, and upload that."
 
 

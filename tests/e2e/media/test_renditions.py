@@ -30,7 +30,7 @@ PHOTO_BYTES = {"FB": 10 * MB, "IG": 8 * MB, "LN": 8 * MB, "TT": 20 * MB, "TW": 5
 SENT_SECONDS = 300.0
 #: A claim lapses after 30 s. The video is encoded at the lowest priority, beside other work.
 KILLED_SECONDS = 180.0
-#: The encoder ends with the service; a process that reads a picture, when it is done with it.
+#: The encoder ends with the service. A process that reads a picture ends after it has read it.
 ENDED_SECONDS = 30.0
 #: How often the video repeats the sample of 30 s: encoding it takes seconds, and the kill some hundredths of one.
 REPEATED = 4

@@ -15,10 +15,6 @@ _MESSAGE = re.compile(re.escape(bytes.fromhex("17ee8c60f84d11d98cd60800200c9a66"
 #: The first header of Vorbis sound, and the name of the second, whose size stands between the two, as in some MP4s, or
 #: before the first, after the size of that one, 30, as in WebM.
 _COMMENTS = re.compile(rb"\x01vorbis.{23}(..)?\x03vorbis", re.DOTALL)
-#: The size of a header without comments, whose encoder has no name (Vorbis I, 5.2.1).
-_NO_COMMENTS_BYTES = 16
-#: Of a size: enough for a megabyte.
-_SIZE_BYTES = 4_096
 #: Not zero: three bytes that begin with two zeros must not come up by chance.
 _BLANK = 0xFF
 
@@ -31,7 +27,7 @@ def blank_notes(_argument: Any, files: Sequence[int]) -> None:
             _blank(data, message.start(1), max(size - (message.start(1) - message.start()), len(message[1])))
         for header in _COMMENTS.finditer(data):
             size = int.from_bytes(header[1] or b"", "big") or _size_before(data, header.start(), b"\x1e")
-            length = size - _NO_COMMENTS_BYTES
+            length = size - 16  # of a header without comments, whose encoder has no name (Vorbis I, 5.2.1)
             if 0 <= length <= len(data) - header.end() - 9:
                 # The encoder's name becomes so many spaces; no comments; the mark of the end.
                 empty = struct.pack(f"<I{length}sIB", length, b" " * length, 0, 1)
@@ -40,8 +36,10 @@ def blank_notes(_argument: Any, files: Sequence[int]) -> None:
 
 def _size_before(data: mmap.mmap, at: int, mark: bytes) -> int:
     """Returns the size between `mark` and `at`: the sum of bytes, of which all but the last are 255. 0: none."""
-    found = re.search(mark + rb"(\xff*.)\Z", data[max(0, at - _SIZE_BYTES) : at], re.DOTALL)
-    return sum(found[1]) if found else 0
+    start = at - 1
+    while start > 0 and data[start - 1] == 0xFF:
+        start -= 1
+    return sum(data[start:at]) if data[max(0, start - 1) : start] == mark else 0
 
 
 def _blank(data: mmap.mmap, at: int, length: int) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import struct
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,10 @@ def _profile(space: bytes, connection: bytes, tag: bytes, content: bytes) -> byt
 
 #: Grey whose values are the light itself: 128 of 255 is shown as 188.
 LINEAR_GREY_PROFILE = _profile(b"GRAY", b"XYZ ", b"kTRC", b"curv" + bytes(8))
+
+
+def png_chunk(kind: bytes, body: bytes) -> bytes:
+    return len(body).to_bytes(4, "big") + kind + body + zlib.crc32(kind + body).to_bytes(4, "big")
 
 
 def with_tag(profile: bytes, name: bytes, content: bytes) -> bytes:

@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 import pytest
 from media_kit import samples
 from media_kit.running_media import RunningMedia
+from media_kit.samples import png_chunk
 from PIL import Image
 
 from contracts.errors import ApiError
@@ -62,10 +63,6 @@ OTHERS = {
     "text": b"hello, world\n" * 10,
     "zeros": bytes(200),
 }
-
-
-def png_chunk(kind: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
 def polyglots():

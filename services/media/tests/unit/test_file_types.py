@@ -65,6 +65,8 @@ def test_the_owner_of_a_file_with_a_wrong_name_is_told_the_right_one() -> None:
         (UNDECLARED, boxed(b"avio", b"msf1", b"miaf"), "image/avif"),
         (UNDECLARED, boxed(b"make", b"mif1", b"avif"), "image/avif"),
         ("image/heic", boxed(b"make", b"mif1", b"heic"), "image/heic"),
+        (UNDECLARED, boxed(b"make", b"mif1", b"heim"), "image/heic"),
+        (UNDECLARED, boxed(b"3gp5", b"isom", b"mif1"), "video/mp4"),
         (UNDECLARED, boxed(b"isom", b"mif1", b"heic"), "video/mp4"),
         ("image/heic", HEADS["image/avif"], "image/avif"),
         ("image/heic", HEADS["image/jpeg"], "image/jpeg"),

@@ -77,6 +77,11 @@ def test_the_comments_of_vorbis_become_one_empty_text_of_the_same_length(
     assert blanked(data) == b"before" + packed(empty) + b"after" + packed(comments(b" " * 7)) + b"after"
 
 
+def test_comments_with_a_large_cover_picture_are_blanked() -> None:
+    header = comments(b"a program", b"METADATA_BLOCK_PICTURE=" + b"A" * 1_200_000)
+    assert blanked(laced(header)) == laced(comments(b" " * (len(header) - len(comments(b"")))))
+
+
 @pytest.mark.parametrize("data", [
     laced(comments(b"a" * 300))[:-100], laced(b"\x03vorbis"), with_sizes(b"\x03vorbis"),
     IDENTIFICATION + comments(b"x=y"),

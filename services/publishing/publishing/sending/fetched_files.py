@@ -144,7 +144,8 @@ def _committed(media: MediaApi, caller: Caller, request: CommitUpload) -> str:
         try:
             return remote(media.commit_upload)(caller, request, timeout_seconds=_COMMIT_SECONDS).media_id
         except ApiError as error:
-            if error.row is NOT_FOUND:  # it has ended this upload, and kept the copy of another process
+            if error.row is NOT_FOUND:
+                # The upload has ended: another process's copy was kept, or the answer that told of a refusal was lost.
                 made = media.get_made(caller, Nothing()).media_id
                 if made is None:
                     raise ApiError(SERVICE_UNAVAILABLE) from error

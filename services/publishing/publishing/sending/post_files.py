@@ -97,8 +97,8 @@ def await_ready(
 def _prepared(
     app: AppContext, caller: Caller, name: str, platform: str, url: str, seconds: float
 ) -> Callable[[], object]:
-    """Copies the file at the URL, if it is not an upload's, within `seconds`. Returns a function that asks the media
-    service for it: for the copy in the name of `name`.
+    """Copies the file at the URL, if it is not an upload's, in the name of `name`. Returns a function that asks the
+    media service for it. Raises PlatformRefusal if that takes longer than `seconds`, and the other errors of `copy`.
     """
     found = own_file(url, app.settings.own_media)
     if found is not None:
@@ -109,9 +109,8 @@ def _prepared(
     except ApiError as error:
         if error.row is not MEDIA_PROCESSING:
             raise
-        media_id = (
-            None  # another post of the request makes the copy: both are sent, and wait longer for it then
-        )
+        # Another post of the request makes the copy. Both are sent, and wait longer for it then.
+        raise PlatformRefusal(Refusal.TRANSIENT, error.code, error.message) from error
     return partial(_get, app, copier, platform, [media_id] if media_id else [])
 
 

@@ -53,8 +53,8 @@ _END_SUBSCRIPTION = text(
     WHERE id = :id AND subscribe_tries = :tries
     """
 )
-#: Of the page `of_page`: the last post that the platform refused, unless a later one was published. It reads one entry
-#: of an index for a page without a refusal, and up to two more for one with.
+#: Selects the last post of the page `of_page` that the platform refused, unless a later post was published. Reads one
+#: index entry for a page without a refusal, and up to two more for a page with one.
 _LAST_REFUSAL = """
     SELECT post_id, error_code, error_message, refused_at FROM (
         SELECT id AS post_id, error_code, error_message, refused_at FROM posts

@@ -227,8 +227,8 @@ def test_posts_that_wait_for_a_copy_are_told_that_it_failed(
     assert fetched_files._under_way == {}
 
 
-def test_a_copy_that_another_process_made_meanwhile_is_used(app: Any, media: Any) -> None:
-    """The first answer was lost. When the commit is repeated, media no longer knows the upload."""
+def test_an_upload_that_media_no_longer_knows_has_become_the_copy(app: Any, media: Any) -> None:
+    """The first answer was lost, or media has kept the copy of another process."""
     commit = media.commit_upload
 
     def committed(caller: Any, request: Any, *, timeout_seconds: float) -> Any:
@@ -248,7 +248,8 @@ def test_a_post_waits_no_longer_for_a_copy_than_it_may(app: Any, monkeypatch: py
         fetched_files.copy(app.media, app.settings, caller, url, 0.0)
     assert refusal.value.row is MEDIA_PROCESSING
     owner: Any = SimpleNamespace(account_id="usr_a")
-    assert files._prepared(app, owner, "op", "FB", url, 0.0)() == {}  # it is sent, and waits longer then
+    # Without an error: the post is sent, and waits longer then, like the one that makes the copy.
+    files.await_ready(app, owner, "op", "FB", (), (url, url), 0.0)
 
 
 def test_a_media_service_that_makes_no_copies_leaves_files_as_they_are(app: Any, media: Any) -> None:

@@ -140,7 +140,7 @@ def test_work_in_the_background_leaves_the_cpu_and_a_core_to_others(path):
     while work.is_alive():
         for child in Path(f"/proc/{server}/task/{server}/children").read_text().split():
             with suppress(ProcessLookupError):
-                found.add((os.sched_getscheduler(int(child)), *os.sched_getaffinity(int(child))))
+                found.add((os.sched_getscheduler(int(child)), *sorted(os.sched_getaffinity(int(child)))))
     work.join()
     nice.close()
     _, *others = cores = sorted(os.sched_getaffinity(0))

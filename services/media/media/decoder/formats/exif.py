@@ -12,9 +12,10 @@ _XMP = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|>)([1-8])")
 
 
 def orientation(tiff: bytes) -> int:
-    """Returns the orientation in an EXIF block, which begins with its byte order: 1 to 8, or 0 if it has none."""
+    """Returns the orientation in an EXIF block, with or without "Exif" before it: 1 to 8, or 0 if it has none."""
+    tiff = tiff.removeprefix(b"Exif\0\0")
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
-    with suppress(struct.error):  # it ends early, or begins otherwise
+    with suppress(struct.error):  # the block ends early, or has no byte order
         (at,) = struct.unpack_from(f"{order}I", tiff, 4)
         (count,) = struct.unpack_from(f"{order}H", tiff, at)
         for entry in range(at + 2, at + 2 + 12 * count, 12):

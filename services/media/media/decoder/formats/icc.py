@@ -9,7 +9,7 @@ _HEAD_BYTES, _TAG, _CHECKSUM = 132, struct.Struct(">4sII"), slice(84, 100)
 
 def blanked(profile: bytes) -> bytes:
     """Returns the profile, of the same length, with zeros in these tags. Does not repair a damaged profile."""
-    count = int.from_bytes(profile[_HEAD_BYTES - 4 : _HEAD_BYTES], "big")
+    count = min(int.from_bytes(profile[_HEAD_BYTES - 4 : _HEAD_BYTES], "big"), 200)  # they have some twenty
     made, end = bytearray(profile), _HEAD_BYTES + _TAG.size * count
     for at in range(_HEAD_BYTES, min(end, len(profile) - _TAG.size + 1), _TAG.size):
         name, start, size = _TAG.unpack_from(profile, at)

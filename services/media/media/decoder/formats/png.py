@@ -91,6 +91,6 @@ def _exif_in_text(kind: bytes, text: bytes) -> bytes:
         if kind == b"zTXt":
             text = zlib.decompressobj().decompress(text[1:], _MAX_TEXT_BYTES)
         digits = b"".join(text[:_MAX_TEXT_BYTES].split(b"\n")[3:])
-        return bytes.fromhex(digits[: len(digits) & ~1].decode("ascii")).removeprefix(b"Exif\0\0")
+        return bytes.fromhex(digits[: len(digits) & ~1].decode("ascii"))
     except (zlib.error, ValueError):
         return b""

@@ -30,8 +30,7 @@ def parse(data: memoryview) -> ParsedImage:
                 chunks[-1] = bytes(chunk[:8]) + icc.blanked(bytes(chunk[8:]))
                 picture.kept_metadata.append(chunks[-1])
         elif kind == b"EXIF":
-            tiff = bytes(chunk[8:]).removeprefix(b"Exif\0\0")
-            picture.exif_orientation = picture.exif_orientation or exif.orientation(tiff)
+            picture.exif_orientation = picture.exif_orientation or exif.orientation(bytes(chunk[8:]))
         elif kind == b"XMP ":
             picture.xmp_orientation = exif.xmp_orientation(chunk)
     if not chunks:

@@ -20,10 +20,13 @@ NO = PlatformRefusal(Refusal.REJECTED, "403", "You may not post here.")
 
 
 def last(world: World, page: api.Page) -> api.LastRefusal | None:
-    """Returns the page's last refusal, which the list of pages and the page alone must tell alike."""
-    [listed] = [
-        it for it in page_list.show_list(world.app, world.caller(), api.ListPages()).pages if it.id == page.id
-    ]
+    """Returns the page's last refusal, which each list of pages and the page alone must tell alike."""
+    asked = (api.ListPages(), api.ListPages(brand_id=page.brand_id), api.ListPages(platform=page.platform))
+    listed, *others = (
+        next(it for it in page_list.show_list(world.app, world.caller(), one).pages if it.id == page.id)
+        for one in asked
+    )
+    assert others == [listed, listed]
     assert page_list.show(world.app, world.caller(), api.GetPage(id=page.id)) == listed
     return listed.last_refusal
 
