@@ -39,7 +39,8 @@ class Process(NamedTuple):
     def sign(self, body: bytes) -> str | None:
         """Signs a call to accounts with the process's own key. Returns None if it has no such key."""
         signatures = Signatures.read(self.name, self.env["MESSAGE_KEYS"])
-        return signatures.call("accounts", body, time.time() + SECONDS) or None
+        may_send = signatures.can_send("accounts")
+        return signatures.call("accounts", body, time.time() + SECONDS) if may_send else None
 
     def ask_accounts(self, body: bytes, signature: str | None) -> Json:
         """Sends a frame to accounts and returns the reply."""
