@@ -52,11 +52,11 @@ _TIER = "elite"
 #: A post uses a copy for at most this long: half of the 24 h for which the media service keeps it, so that no copy is
 #: removed while it is sent.
 _USED_SECONDS = 12 * 3600
-#: The deadline of the call in which the media service inspects a copy. Our choice.
+#: The deadline of the call in which media inspects a copy. Our choice: a video waits up to 25 s for its turn.
 _COMMIT_SECONDS = 30.0
-#: While the media service is busy, the call is repeated for this long, with this pause. Our choice.
+#: While the media service is busy, the call is repeated for this long, with this pause. Our choice: two such turns.
 _BUSY_SECONDS, _BUSY_PAUSE_SECONDS = 60.0, 1.0
-#: The Retry-After of a publish whose files are still being fetched. Our choice.
+#: The Retry-After of a publish whose files are still being fetched: that of the media service for a picture.
 _FETCH_AGAIN_SECONDS = 2
 _STILL_FETCHED = "The files at media_urls are still being fetched. Nothing was sent."
 #: The copies that this process is making, by the ids of account and operation.

@@ -240,6 +240,13 @@ def test_an_upload_that_media_no_longer_knows_has_become_the_copy(app: Any, medi
     assert source.url == media.files["med_1"].public_url
 
 
+def test_an_upload_that_has_ended_without_a_copy_is_worth_another_try(app: Any, media: Any) -> None:
+    media.refusal = ApiError(NOT_FOUND)
+    with pytest.raises(PlatformRefusal) as refusal:
+        files.by_url(app, post(app, urls=(f"{HOST}/{PHOTO}",)))
+    assert refusal.value.kind is Refusal.TRANSIENT
+
+
 def test_a_post_waits_no_longer_for_a_copy_than_it_may(app: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"{HOST}/{PHOTO}"
     caller = fetched_files.copier("usr_a", "op", url)
